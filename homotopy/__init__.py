@@ -1,0 +1,56 @@
+"""homotopy: the whole path of solutions of a parametric quadratic program, convex or not.
+
+A model declares one polyline a coordinate (the graph of ``-dL_i``, moving affinely with one
+parameter t); `Homotopy` follows the local optimum along t and across its discontinuities;
+`Path` evaluates it exactly at any t and proves it (`Path.certify`).
+"""
+
+from homotopy.affine import Affine
+from homotopy.certificate import Certificate, Check
+from homotopy.conditional import ConditionalQP, osqp_solver
+from homotopy.engine import Homotopy, Progress
+from homotopy.errors import (
+    DataError,
+    HomotopyError,
+    ModelError,
+    PathError,
+    TraceError,
+    UnknownPluginError,
+)
+from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
+from homotopy.jump import JumpRecord
+from homotopy.model import LossModel
+from homotopy.path import Path, Status
+from homotopy.polyline import Jump, Knot, Slope
+from homotopy.registry import installed_plugins, load_plugin
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Affine",
+    "Certificate",
+    "Check",
+    "ConditionalQP",
+    "DataError",
+    "DenseGram",
+    "Gram",
+    "Homotopy",
+    "HomotopyError",
+    "Jump",
+    "JumpRecord",
+    "KernelGram",
+    "Knot",
+    "LinearGram",
+    "LossModel",
+    "ModelError",
+    "Path",
+    "PathError",
+    "Progress",
+    "Slope",
+    "Status",
+    "TraceError",
+    "UnknownPluginError",
+    "installed_plugins",
+    "load_plugin",
+    "osqp_solver",
+]

@@ -1,0 +1,248 @@
+"""The proof of a path, from alpha and the data alone.
+
+Nothing here reads the engine's tracked state: the response is recomputed as ``Q alpha + B b``, the
+polylines are evaluated by calling the model with a plain number, and the distance of each point
+``(u_i, alpha_i)`` to its polyline is measured without regard to the piece the engine gave it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+from homotopy.polyline import Jump, Knot, Slope
+
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["Certificate", "Check", "certify"]
+
+Array = npt.NDArray[np.float64]
+
+BATCH = 64
+
+
+@attrs.frozen
+class Check:
+    """One kind of condition: its worst relative residual, where, and how many were checked."""
+
+    name: str
+    worst: float
+    t: float
+    count: int
+    ok: bool
+
+
+@attrs.frozen
+class Certificate:
+    """The outcome of `Path.certify`.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        * polyline: distance of every (u_i, alpha_i) to its polyline, the u part relative to
+          ``max(scale of corners, |u_i|)``, the alpha part to the largest finite slope;
+        * border: ``|B^T alpha - e|`` relative to the terms of the sum or the largest slope;
+        * continuity: change of ``Q alpha`` (that is, of w) and of the objective between segments
+          that meet without a jump (b and, on dependent data, alpha need not be unique there);
+        * jumps: rise of the objective across a jump (0 where it falls), and whether it falls
+          strictly where the response moves;
+        * corners: coordinates inside a segment that stand on a jump corner without being held
+          there by those on knots.
+    tol : float
+    """
+
+    checks: tuple[Check, ...]
+    tol: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every condition holds to `tol`."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def worst(self) -> float:
+        """The largest relative residual of all."""
+        return max(check.worst for check in self.checks)
+
+    def __str__(self) -> str:
+        lines = [f"{'condition':<12}{'checked':>9}{'worst':>12}{'at':>14}"]
+        for c in self.checks:
+            at = f"{c.t:14.6g}" if np.isfinite(c.t) else f"{'-':>14}"
+            mark = "" if c.ok else "   FAILS"
+            lines.append(f"{c.name:<12}{c.count:>9}{c.worst:>12.2e}{at}{mark}")
+        verdict = "certified" if self.ok else "NOT certified"
+        lines.append(f"{verdict} to {self.tol:g} (worst {self.worst:.2e})")
+        return "\n".join(lines)
+
+
+@attrs.define
+class _Tally:
+    worst: float = 0.0
+    t: float = np.nan
+    count: int = 0
+
+    def add(self, value: float, t: float, count: int = 1) -> None:
+        self.count += count
+        value = value if np.isfinite(value) else np.inf
+        if value > self.worst or np.isnan(self.t):
+            self.worst, self.t = value, t
+
+    def check(self, name: str, tol: float) -> Check:
+        return Check(name, self.worst, self.t, self.count, self.worst <= tol)
+
+
+@attrs.frozen
+class _Lines:
+    """The polylines at one t, evaluated by the model itself."""
+
+    slopes: list[tuple[Array, Array]]
+    corners: list[tuple[Array, bool]]
+
+    @classmethod
+    def evaluate(cls, model: Any, t: float, n: int) -> _Lines:
+        slopes, corners = [], []
+        for piece in model.polyline(float(t)):
+            if isinstance(piece, Slope):
+                value = np.broadcast_to(np.asarray(piece.value, dtype=float), (n,))
+                bend = np.broadcast_to(np.asarray(piece.curvature, dtype=float), (n,))
+                slopes.append((value, bend))
+            elif isinstance(piece, Knot | Jump):
+                at = np.broadcast_to(np.asarray(piece.position, dtype=float), (n,))
+                corners.append((at, isinstance(piece, Jump)))
+        return cls(slopes, corners)
+
+    def height(self, j: int, u: Array) -> Array:
+        value, bend = self.slopes[j]
+        return np.asarray(value - bend * np.where(bend > 0.0, u, 0.0))
+
+    def scales(self) -> tuple[float, float]:
+        size = np.max([np.abs(at) for at, _ in self.corners], axis=0)
+        spread = float(np.median(size))
+        spread = spread if spread > 0.0 else float(size.max()) or 1.0
+        heights = np.concatenate([np.abs(v[np.isfinite(v)]) for v, _ in self.slopes])
+        return spread, float(heights.max(initial=0.0))
+
+    def distance(self, u: Array, alpha: Array, u_scale: Array, a_scale: float) -> Array:
+        best = np.full(u.size, np.inf)
+        last = len(self.corners)
+        for j in range(last + 1):
+            low = self.corners[j - 1][0] if j else np.full(u.size, -np.inf)
+            high = self.corners[j][0] if j < last else np.full(u.size, np.inf)
+            at = np.clip(u, low, high)
+            off = np.maximum(
+                np.abs(u - at) / u_scale, np.abs(alpha - self.height(j, at)) / a_scale
+            )
+            best = np.minimum(best, np.where(np.isfinite(off), off, np.inf))
+        for j, (at, is_jump) in enumerate(self.corners):
+            if is_jump:
+                continue
+            top, bottom = self.height(j, at), self.height(j + 1, at)
+            nearest = np.clip(alpha, np.minimum(bottom, top), np.maximum(bottom, top))
+            off = np.maximum(np.abs(u - at) / u_scale, np.abs(alpha - nearest) / a_scale)
+            best = np.minimum(best, off)
+        return best
+
+
+def _points(path: Path) -> list[tuple[int, float, str]]:
+    """(segment, t, where) at both ends and inside of every segment."""
+    points = []
+    for k in range(len(path.segments)):
+        start, stop = float(path.segments.start[k]), float(path.segments.stop[k])
+        points.append((k, start, "start"))
+        if stop != start:
+            points.append((k, 0.5 * (start + stop), "inside"))
+            points.append((k, stop, "stop"))
+    return points
+
+
+def certify(path: Path, tol: float = 1e-8) -> Certificate:
+    """Check `path` at every break-point, both sides of every jump, and inside every segment."""
+    if not tol > 0.0:
+        raise PathError(f"certify: tol must be positive, got {tol!r}")
+    problem, model = path.problem, path.model
+    n, m = problem.border.shape
+    polyline, border, continuity = _Tally(), _Tally(), _Tally()
+    jumps, corners = _Tally(), _Tally()
+    jump_times = {j.t for j in path.jumps}
+    previous: tuple[float, Array, float] | None = None
+    sides: dict[tuple[float, str], float] = {}
+    points = _points(path)
+    for first in range(0, len(points), BATCH):
+        batch = points[first : first + BATCH]
+        alphas = np.stack([path._alpha_on(k, t) for k, t, _ in batch], axis=1)
+        bs = np.stack([path._b_on(k, t) for k, t, _ in batch], axis=1)
+        responses = problem.gram.matmat(alphas) + problem.border @ bs
+        for c, (k, t, where) in enumerate(batch):
+            alpha, b, u = alphas[:, c], bs[:, c], responses[:, c]
+            lines = _Lines.evaluate(model, t, n)
+            spread, height = lines.scales()
+            a_scale = max(height, float(np.abs(alpha).max())) or 1.0
+            u_scale = np.maximum(spread, np.abs(u))
+            off = lines.distance(u, alpha, u_scale, a_scale)
+            polyline.add(float(off.max()), t, n)
+            if m:
+                target = problem.target(t)
+                size = np.abs(problem.border).T @ np.abs(alpha) + np.abs(target)
+                gap = np.abs(problem.border.T @ alpha - target)
+                border.add(float((gap / np.maximum(size, a_scale)).max()), t, m)
+            value = problem.objective(t, alpha, b, u)
+            if where != "inside":
+                sides.setdefault((t, "before"), value)
+                sides[t, "after"] = value
+            if where == "start" and previous is not None and previous[0] == t:
+                if t not in jump_times:
+                    _, last_w, last_value = previous
+                    w = u - problem.border @ b
+                    move = float(np.abs(w - last_w).max()) / float(u_scale.max())
+                    norm = max(abs(float(alpha @ w)), abs(value), spread * a_scale)
+                    continuity.add(max(move, abs(value - last_value) / norm), t)
+            if where != "inside":
+                previous = (t, u - problem.border @ b, value)
+            else:
+                for at, is_jump in lines.corners:
+                    if is_jump:
+                        near = np.flatnonzero(np.abs(u - at) <= 1e-10 * u_scale)
+                        loose = [i for i in near if not _held(path, lines, u, u_scale, int(i))]
+                        corners.add(float(len(loose)), t, n)
+    for t in sorted(jump_times):
+        before, after = sides[t, "before"], sides[t, "after"]
+        here = [j for j in path.jumps if j.t == t]
+        size = max(abs(before), abs(after), np.finfo(float).tiny)
+        rise = max(after - before, 0.0) / size
+        moved = any(j.moved for j in here)
+        recorded = max(
+            abs(here[0].objective_before - before), abs(here[-1].objective_after - after)
+        )
+        strict = 0.0 if not moved or after < before else 1.0
+        jumps.add(max(rise, strict, recorded / size), t)
+    checks = (
+        polyline.check("polyline", tol),
+        border.check("border", tol),
+        continuity.check("continuity", tol),
+        jumps.check("jumps", tol),
+        corners.check("corners", tol),
+    )
+    return Certificate(checks, tol)
+
+
+def _held(path: Path, lines: _Lines, u: Array, u_scale: Array, i: int) -> bool:
+    """Whether the coordinates standing on knots hold coordinate i where it is: phi_i (with its
+    border row) lies in their span, so w and b cannot move u_i and leave all of them in place."""
+    problem = path.problem
+    on_knot = [np.abs(u - at) <= 1e-8 * u_scale for at, is_jump in lines.corners if not is_jump]
+    active = np.flatnonzero(np.any(on_knot, axis=0)) if on_knot else np.empty(0, dtype=np.int64)
+    border = problem.border
+    scale = float(problem.gram.diag.max()) or 1.0
+    weight = scale / max(float((border**2).sum(axis=1).max(initial=0.0)), 1e-300)
+    own = float(problem.gram.diag[i]) + weight * float(border[i] @ border[i])
+    if active.size == 0:
+        return own <= 1e-10 * scale
+    block = problem.gram.block(active, active) + weight * border[active] @ border[active].T
+    row = problem.gram.block(np.array([i]), active)[0] + weight * border[active] @ border[i]
+    c = np.linalg.lstsq(block, row, rcond=1e-12)[0]
+    return bool(own - float(row @ c) <= 1e-8 * own)

@@ -1,0 +1,180 @@
+"""The conditional problem as an ordinary QP, for any QP solver.
+
+On its convex branches, with jump corners as walls, the problem at fixed t has the dual
+
+    min over alpha   1/2 alpha^T Q alpha - sum_i C_i(alpha_i)      subject to   B^T alpha = e
+
+where ``C_i' (alpha)`` is the corner that polyline i shows at height alpha.  Each steep piece of a
+branch becomes one variable ``z`` between 0 and its height, priced by its corner; a wall becomes
+one without an upper limit.  A slanted piece adds ``z^2 / (2 c)``.  b is the multiplier of the
+border equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from homotopy.errors import TraceError
+from homotopy.model import Problem
+from homotopy.polyline import JUMP, SEAM, Snapshot
+
+__all__ = ["ConditionalQP", "ConditionalSolver", "osqp_solver"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class ConditionalQP:
+    """``alpha = base + E z``; each z prices one steep or slanted piece of one coordinate.
+
+    Attributes
+    ----------
+    base : array (n,)
+        alpha of the rightmost slope of each branch (the lowest).
+    owner : int array (q,)
+        The coordinate of each z.
+    way : array (q,)
+        +1 where z raises alpha, -1 where it lowers it (a wall to the right).
+    price, lower, upper, bend : arrays (q,)
+        Corner, bounds and quadratic term (1/c, else 0) of each z.
+    """
+
+    problem: Problem
+    target: Array
+    base: Array
+    owner: Index
+    way: Array
+    price: Array
+    upper: Array
+    bend: Array
+
+    @classmethod
+    def build(
+        cls, problem: Problem, snap: Snapshot, target: Array, branches: list[slice]
+    ) -> ConditionalQP:
+        """The conditional problem for `branches`, one slice of slopes a coordinate."""
+        base, owner, way, price, upper, bend = [], [], [], [], [], []
+        k = snap.corner.shape[1]
+
+        def variable(i: int, sign: float, cost: float, limit: float, curve: float = 0.0) -> None:
+            owner.append(i)
+            way.append(sign)
+            price.append(cost)
+            upper.append(limit)
+            bend.append(curve)
+
+        for i, branch in enumerate(branches):
+            first, last = branch.start, branch.stop - 1
+            # Height of alpha at the right end of a slanted rightmost slope would be -inf.
+            lowest = _height(snap, i, last, np.inf if last == k else snap.corner[i, last])
+            if not np.isfinite(lowest):
+                lowest = _height(snap, i, last, snap.corner[i, last - 1]) if last else 0.0
+                lowest = lowest if np.isfinite(lowest) else 0.0
+                cost = snap.corner[i, last - 1] if last else 0.0
+                c = float(snap.curvature[i, last])
+                variable(i, -1.0, cost, np.inf, 1.0 / c if c > 0 else 0.0)
+            base.append(lowest)
+            if last < k and snap.kind[i, last] == JUMP and np.isfinite(snap.corner[i, last]):
+                variable(i, -1.0, snap.corner[i, last], np.inf)
+            for j in range(last, first - 1, -1):
+                right = np.inf if j == k else snap.corner[i, j]
+                left = -np.inf if j == 0 else snap.corner[i, j - 1]
+                c = float(snap.curvature[i, j])
+                if c > 0.0:
+                    if np.isfinite(right):
+                        limit = c * (right - left) if np.isfinite(left) else np.inf
+                        variable(i, 1.0, right, limit, 1.0 / c)
+                if j > first and snap.kind[i, j - 1] != SEAM:
+                    limit = _height(snap, i, j - 1, left) - _height(snap, i, j, left)
+                    start = _height(snap, i, j, left)
+                    variable(i, 1.0, left, limit if np.isfinite(start) else np.inf)
+            if first > 0 and snap.kind[i, first - 1] == JUMP:
+                if np.isfinite(snap.corner[i, first - 1]):
+                    variable(i, 1.0, snap.corner[i, first - 1], np.inf)
+        return cls(
+            problem,
+            target,
+            np.array(base),
+            np.array(owner, dtype=np.int64),
+            np.array(way),
+            np.array(price),
+            np.array(upper),
+            np.array(bend),
+        )
+
+    def alpha(self, z: Array) -> Array:
+        alpha = self.base.copy()
+        np.add.at(alpha, self.owner, self.way * z)
+        return alpha
+
+
+def _height(snap: Snapshot, i: int, j: int, u: float) -> float:
+    bend = float(snap.curvature[i, j])
+    return float(snap.slope[i, j]) - (bend * u if bend > 0.0 else 0.0)
+
+
+ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
+
+
+def osqp_solver(qp: ConditionalQP) -> tuple[Array, Array]:
+    """Solve a conditional QP with OSQP; approximate ``(alpha, b)``.
+
+    With explicit features the products stay thin: ``w = phi^T alpha`` becomes a variable and no
+    n x n matrix is formed.
+    """
+    import osqp
+
+    problem, border = qp.problem, qp.problem.border
+    n, m = border.shape
+    q = qp.owner.size
+    spread = sp.csc_matrix((qp.way, (qp.owner, np.arange(q))), shape=(n, q))
+    phi = problem.gram.features()
+    bounds = sp.identity(q, format="csc")
+    if phi is not None:
+        phi = sp.csr_matrix(phi)
+        d = phi.shape[1]
+        quadratic = sp.block_diag([sp.diags(qp.bend), sp.identity(d)], format="csc")
+        linear = np.concatenate([-qp.way * qp.price, np.zeros(d)])
+        rows = [
+            sp.hstack([bounds, sp.csc_matrix((q, d))]),
+            sp.hstack([sp.csc_matrix(border).T @ spread, sp.csc_matrix((m, d))]),
+            sp.hstack([phi.T @ spread, -sp.identity(d)]),
+        ]
+        fixed = np.concatenate([qp.target - border.T @ qp.base, -(phi.T @ qp.base)])
+    else:
+        everything = np.arange(n)
+        matrix = problem.gram.block(everything, everything)
+        used = matrix[np.ix_(qp.owner, qp.owner)] * np.outer(qp.way, qp.way)
+        quadratic = sp.csc_matrix(np.triu(used + np.diag(qp.bend)))
+        linear = qp.way * ((matrix @ qp.base)[qp.owner] - qp.price)
+        rows = [bounds, sp.csc_matrix(border).T @ spread]
+        fixed = qp.target - border.T @ qp.base
+    lower = np.concatenate([np.zeros(q), fixed])
+    upper = np.concatenate([qp.upper, fixed])
+    if phi is not None:
+        quadratic = sp.triu(quadratic, format="csc")
+    solver = osqp.OSQP()
+    solver.setup(
+        P=quadratic,
+        q=linear,
+        A=sp.csc_matrix(sp.vstack(rows)),
+        l=lower,
+        u=upper,
+        eps_abs=1e-9,
+        eps_rel=1e-9,
+        max_iter=100_000,
+        polishing=True,
+        verbose=False,
+    )
+    result = solver.solve(raise_error=False)
+    if result.x is None or not np.all(np.isfinite(result.x)):
+        raise TraceError(f"OSQP could not solve the conditional problem: {result.info.status}")
+    z = np.clip(result.x[:q], 0.0, qp.upper)
+    multiplier = result.y[q : q + m]
+    return qp.alpha(z), np.asarray(multiplier, dtype=float)

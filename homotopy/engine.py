@@ -1,0 +1,343 @@
+"""The loop: C-steps along the span, D-steps across jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.conditional import ConditionalSolver, osqp_solver
+from homotopy.errors import ModelError, PathError, TraceError
+from homotopy.follow import NONE, Follower
+from homotopy.guess import coordinate_descent, estimate_border
+from homotopy.jump import Crossing, JumpRecord
+from homotopy.model import LossModel, Problem
+from homotopy.path import Path, Segments, Status
+from homotopy.polyline import JUMP
+from homotopy.route import Route
+
+__all__ = ["Homotopy", "Progress"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen
+class Progress:
+    """What a callback sees after each break-point."""
+
+    t: float
+    breakpoints: int
+    jumps: int
+
+
+Callback = Callable[[Progress], object]
+
+
+class _Stop(Exception):
+    """Ends a trace early with a status."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+@attrs.frozen(eq=False)
+class Homotopy:
+    """Traces the path of local optima of a model.
+
+    Parameters
+    ----------
+    model : LossModel
+    d_step : {"auto", "homotopy", "osqp"}
+        How a jump is crossed: by the mu-homotopy ("homotopy"), by a QP solver and an exact
+        clean-up ("osqp"), or by the homotopy with the solver as fallback ("auto").
+    solver : callable
+        The conditional-QP solver behind "osqp"; takes a `ConditionalQP`, returns alpha and b.
+    max_breakpoints : int or None
+        Stop after so many break-points; the path traced so far is returned.
+    """
+
+    model: LossModel
+    d_step: str = attrs.field(default="auto", kw_only=True)
+    solver: ConditionalSolver = attrs.field(default=osqp_solver, kw_only=True)
+    max_breakpoints: int | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.model, LossModel):
+            raise ModelError(f"Homotopy: model must be a LossModel, got {self.model!r}")
+        if self.d_step not in ("auto", "homotopy", "osqp"):
+            raise ModelError(
+                f"Homotopy: d_step must be 'auto', 'homotopy' or 'osqp', got {self.d_step!r}"
+            )
+        limit = self.max_breakpoints
+        if limit is not None and (not isinstance(limit, int | np.integer) or limit < 1):
+            raise ModelError(f"Homotopy: max_breakpoints must be a positive integer, got {limit!r}")
+
+    def trace(
+        self,
+        *,
+        start: Path | npt.ArrayLike | None = None,
+        progress: bool = False,
+        callback: Callback | None = None,
+    ) -> Path:
+        """Follow the path over the whole span.
+
+        Parameters
+        ----------
+        start : Path or array (n,), optional
+            Where to begin: another path (its alpha and b nearest to the start of the span) or an
+            approximate alpha.  The start is made exact whatever it was; on a model that is not
+            convex at its start it also decides which local optimum is followed.
+        progress : bool
+            Show a progress bar.
+        callback : callable, optional
+            Called with a `Progress` after each break-point; a true answer stops the trace.
+
+        Returns
+        -------
+        Path
+            Complete, or marked by its `status` where it was stopped (Ctrl-C included).
+
+        Raises
+        ------
+        TraceError
+            On numerical trouble; its `path` attribute holds what was traced.
+        """
+        with _Trace(self, progress, callback) as trace:
+            trace.begin(start)
+            while not trace.arrived:
+                pressing = trace.c_step()
+                if pressing.size:
+                    trace.d_step(pressing)
+        return trace.path()
+
+
+class _Trace:
+    """One run: the follower, what it has recorded, and how it ended."""
+
+    def __init__(self, options: Homotopy, progress: bool, callback: Callback | None) -> None:
+        self.options = options
+        self.problem = Problem.compile(options.model)
+        self.follower = Follower(self.problem.gram, self.problem.border)
+        self.crossing = Crossing(
+            self.problem, options.d_step, options.solver, options.model.flips
+        )
+        self.callback = callback
+        self.bar = _bar(options.model.parameter) if progress else None
+        self.status = Status.COMPLETE
+        self.stored: list[tuple[Any, ...]] = []
+        self.jumps: list[JumpRecord] = []
+        self.c_steps = self.d_steps = self.start_steps = 0
+        self.t = self.start = self.problem.start
+        self.stop = self.problem.stop
+        self.first_piece: Index = NONE
+
+    # ------------------------------------------------------------------ the algorithm
+
+    def begin(self, start: Path | npt.ArrayLike | None) -> None:
+        """Solve the problem at the start of the span, exactly."""
+        problem, follower = self.problem, self.follower
+        snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
+        nonconvex = np.any((snap.kind == JUMP) & np.isfinite(snap.corner))
+        if start is None and nonconvex:
+            name = type(problem.model).__name__
+            raise ModelError(
+                f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
+                "give trace(start=...) a path or an alpha to begin from"
+            )
+        follower.alpha, follower.b = self._guess(start)
+        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        follower.assign(snap, *snap.branches(follower.u))
+        follower.settle(snap, target)
+        follower.refresh()
+        if follower.residual() > 1e-10:
+            follower.settle(snap, target)
+            follower.refresh()
+        self.start_steps = follower.steps
+        if not np.isfinite(problem.start):
+            self.start, self.stop = self._finite_span()
+            self.t = self.start
+        self.first_piece = follower.piece.copy()
+        follower.changed.clear()
+        pinned = self.crossing.release(follower)
+        if pinned.size:
+            self.crossing.cross(follower, self.t, self.stop, pinned)
+            self.first_piece = follower.piece.copy()
+            follower.changed.clear()
+        if self.arrived:
+            self._point()
+
+    def c_step(self) -> Index:
+        """Follow the path to its end or to a jump; return the coordinates pressing on it."""
+        before = self.follower.steps
+        route = Route.along(self.problem, self.t, self.stop)
+        pressing = self.follower.travel(route, self._record)
+        self.t = self.follower.tau
+        self.c_steps += self.follower.steps - before
+        return pressing
+
+    def d_step(self, pressing: Index) -> None:
+        """Cross the jump on which `pressing` stand."""
+        if not self.stored:
+            self._point()
+        jump = self.crossing.cross(self.follower, self.t, self.stop, pressing)
+        self.d_steps += jump.steps
+        self.jumps.append(jump)
+        if self.arrived:
+            self._point()
+
+    @property
+    def arrived(self) -> bool:
+        return self.t == self.stop
+
+    # ------------------------------------------------------------------ parts
+
+    def _guess(self, start: Path | npt.ArrayLike | None) -> tuple[Array, Array]:
+        problem = self.problem
+        snap = problem.polylines.at(problem.start)
+        n, m = problem.border.shape
+        if start is None:
+            own = problem.model.initial_guess()
+            if own is None:
+                return coordinate_descent(problem, snap, self.follower.rho)
+            start = own
+        if isinstance(start, Path):
+            low, high = min(start.traced), max(start.traced)
+            t = min(max(problem.start, low), high)
+            alpha, b = start.alpha(t), start.border_multipliers(t)
+            if alpha.size != n:
+                raise PathError(
+                    f"start: the path has {alpha.size} coordinates, the model has {n}"
+                )
+            return alpha, b if b.size == m else estimate_border(problem, snap, alpha)
+        alpha = np.array(start, dtype=float)
+        if alpha.shape != (n,):
+            raise ModelError(f"start: expected an alpha of shape ({n},), got {alpha.shape}")
+        if not np.all(np.isfinite(alpha)):
+            raise ModelError("start: alpha holds values that are not finite")
+        return alpha, estimate_border(problem, snap, alpha)
+
+    def _finite_span(self) -> tuple[float, float]:
+        """Where the first jump corner meets a response on the way in from infinity."""
+        lines = self.problem.polylines
+        u = self.follower.u
+        inward = 1.0 if self.problem.start < 0 else -1.0
+        contact = np.inf
+        for j in np.flatnonzero(lines.jump):
+            rate = lines.corner1[:, j]
+            moving = rate != 0.0
+            meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
+            contact = min(contact, float((inward * meets).min(initial=np.inf)))
+        start, stop = self.problem.model.resolve_span(inward * contact)
+        if not (np.isfinite(start) and inward * (stop - start) > 0.0):
+            # Nothing to trace: the jump reaches no response before the end of the span.
+            return stop, stop
+        self.problem.polylines.check(start, stop)
+        return start, stop
+
+    def _record(self, before: float, after: float, alpha: Array, b: Array) -> None:
+        follower = self.follower
+        active = follower.factor.index.copy()
+        changed, follower.changed = follower.changed, {}
+        segment = (before, after, active, alpha, follower.alpha[active], b, follower.b.copy())
+        self.stored.append((*segment, changed))
+        self.t = after
+        if self.bar is not None:
+            self.bar.update_to(abs(after - self.start) / abs(self.stop - self.start))
+        if self.callback is not None:
+            state = Progress(after, len(self.stored), len(self.jumps))
+            if self.callback(state):
+                raise _Stop(Status.CALLBACK)
+        limit = self.options.max_breakpoints
+        if limit is not None and len(self.stored) >= limit and after != self.stop:
+            raise _Stop(Status.LIMIT)
+
+    def _point(self) -> None:
+        """Record a segment of length zero: the present point."""
+        follower = self.follower
+        active = follower.factor.index.copy()
+        changed, follower.changed = follower.changed, {}
+        alpha, b = follower.alpha[active], follower.b.copy()
+        self.stored.append((self.t, self.t, active, alpha, alpha, b, b, changed))
+
+    # ------------------------------------------------------------------ ending
+
+    def __enter__(self) -> _Trace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if self.bar is not None:
+            self.bar.close()
+        if isinstance(error, _Stop):
+            self.status = error.status
+            return True
+        if isinstance(error, KeyboardInterrupt) and self.stored:
+            self.status = Status.INTERRUPTED
+            return True
+        if isinstance(error, TraceError) and self.stored:
+            self.status = Status.FAILED
+            error.path = self.path()
+        return False
+
+    def path(self) -> Path:
+        """What has been recorded, as a path."""
+        m = self.problem.border.shape[1]
+        columns = list(zip(*self.stored, strict=True))
+        start, stop, active, alpha0, alpha1, b0, b1, changed = columns
+        segments = Segments(
+            start=np.array(start, dtype=float),
+            stop=np.array(stop, dtype=float),
+            offset=np.cumsum([0] + [a.size for a in active]),
+            active=np.concatenate(active).astype(np.int64),
+            alpha_start=np.concatenate(alpha0),
+            alpha_stop=np.concatenate(alpha1),
+            b_start=np.array(b0).reshape(len(b0), m),
+            b_stop=np.array(b1).reshape(len(b1), m),
+            event=np.cumsum([0] + [len(c) for c in changed]),
+            changed=np.array([i for c in changed for i in c], dtype=np.int64),
+            changed_to=np.array([p for c in changed for p in c.values()], dtype=np.int64),
+            first_piece=self.first_piece,
+        )
+        end = float(segments.stop[-1])
+        sign = 1.0 if self.stop >= self.start else -1.0
+        jumps = tuple(j for j in self.jumps if sign * j.t <= sign * end)
+        follower = self.follower
+        return Path(
+            model=self.options.model,
+            segments=segments,
+            jumps=jumps,
+            status=self.status,
+            span=(self.start, self.stop),
+            counts={
+                "start_steps": self.start_steps,
+                "c_steps": self.c_steps,
+                "d_steps": self.d_steps,
+                "pivots": follower.pivots,
+                "repairs": follower.repairs,
+            },
+            problem=self.problem,
+        )
+
+
+def _bar(name: str) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ModelError(
+            "progress=True needs tqdm; install homotopy-qp[progress] or leave progress off"
+        ) from None
+
+    class Bar(tqdm):  # type: ignore[misc, type-arg]
+        def update_to(self, part: float) -> None:
+            self.update(part * 100.0 - self.n)
+
+    return Bar(total=100.0, desc=name, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}")

@@ -1,0 +1,48 @@
+"""The error tree.
+
+Every error of the toolkit is a `HomotopyError` and also the builtin a caller would expect, so
+``except ValueError`` keeps working.  A message names the object, the value and the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "HomotopyError",
+    "ModelError",
+    "PathError",
+    "TraceError",
+    "UnknownPluginError",
+]
+
+
+class HomotopyError(Exception):
+    """Base of every error raised by the toolkit."""
+
+
+class ModelError(HomotopyError, ValueError):
+    """A model is declared wrongly: a parameter, a polyline, a span or a border."""
+
+
+class DataError(ModelError):
+    """The data handed to a model cannot be used: shape, finiteness, labels, kernel matrix."""
+
+
+class PathError(HomotopyError, ValueError):
+    """A path is asked for something outside what was traced, or a file does not fit."""
+
+
+class TraceError(HomotopyError, RuntimeError):
+    """The trace met numerical trouble that no repair could mend.
+
+    Attributes
+    ----------
+    path : Path or None
+        What was traced before the trouble; usable like any other path.
+    """
+
+    path: object = None
+
+
+class UnknownPluginError(HomotopyError, LookupError):
+    """No installed plugin has the name asked for."""

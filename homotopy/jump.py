@@ -1,0 +1,230 @@
+"""The D-step: crossing a discontinuity.
+
+At a jump the coordinates that press on the jump corner change side.  For fixed t the branch of
+each flipped coordinate is translated vertically by ``mu * delta_i``, ``delta_i`` being the height
+of alpha_i above its new slope, so that the present point is optimal at mu = 1; the follower takes
+mu to 0 with every coordinate kept to its own convex branch.  Where one ends pinned to a jump
+corner it is flipped in turn, until none is.  The objective never rises, because the point left
+behind is feasible for the new partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.conditional import ConditionalQP, ConditionalSolver
+from homotopy.errors import TraceError
+from homotopy.follow import Follower
+from homotopy.model import Problem
+from homotopy.polyline import Snapshot
+from homotopy.route import Route
+
+__all__ = ["Crossing", "JumpRecord"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# The response moved if it did so by more than this part of its scale.
+MOVED = 1e-9
+
+
+@attrs.frozen(eq=False)
+class JumpRecord:
+    """One discontinuity.
+
+    Attributes
+    ----------
+    t : float
+        Where it is.
+    flipped : int array
+        The coordinates that ended on another side than before, ascending.
+    objective_before, objective_after : float
+        The full non-convex objective on both sides.
+    rounds : int
+        How many times pinned coordinates had to be flipped.
+    moved : bool
+        Whether the response moved; if not, the flip is a relabelling.
+    steps : int
+        Break-points met on the way across.
+    solver : str
+        "homotopy" or "osqp".
+    """
+
+    t: float
+    flipped: Index
+    objective_before: float
+    objective_after: float
+    rounds: int
+    moved: bool
+    steps: int
+    solver: str
+
+
+class Crossing:
+    """Takes a follower across jumps, each at fixed t.
+
+    `solver` is the conditional-QP solver; `mode` tells when it is used: "homotopy" never, "osqp"
+    always, "auto" where the mu-homotopy meets numerical trouble.
+
+    On degenerate data a flip may move nothing: several partitions share one response, and which
+    of them the path takes is decided by what happens *ahead* of t.  A partition that comes back
+    at the same t with the response unmoved is the sign of it.  From then on pinned coordinates
+    are judged after orienting the follower in the direction of travel, walls moving with t: the
+    one-sided derivative of the objective then falls with every flip, and no partition returns.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        mode: str,
+        solver: ConditionalSolver,
+        choose: Callable[[float, Index, Array], Index],
+        round_limit: int = 1000,
+    ) -> None:
+        self.problem, self.mode, self.solver, self.choose = problem, mode, solver, choose
+        self.round_limit = round_limit
+        self._seen: set[bytes] = set()
+        self._seen_at = np.nan
+        self._ahead = False
+
+    def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:
+        """Flip `standing`, settle, flip whatever ends pinned, until nothing does.
+
+        `stop` is the end of the travel, which tells its direction.
+        """
+        problem = self.problem
+        follower.write_alpha()
+        before_u, before_side = follower.u.copy(), self.sides(follower)
+        objective = problem.objective(t, follower.alpha, follower.b, follower.u)
+        steps, rounds, used = follower.steps, 0, "homotopy"
+        if t != self._seen_at:
+            self._forget(t, follower)
+        snap, target = problem.polylines.at(t), problem.target(t)
+        flip, last_u = standing, before_u
+        while flip.size:
+            rounds += 1
+            if rounds > self.round_limit:
+                raise TraceError(
+                    f"the D-step at {problem.model.parameter}={t:.17g} did not end after "
+                    f"{self.round_limit} rounds"
+                )
+            chosen = np.asarray(self.choose(t, flip, follower.u), dtype=np.int64)
+            flip = chosen if chosen.size else flip
+            used = self._round(follower, snap, target, flip, used)
+            if self._moved(follower, last_u):
+                self._forget(t, follower)
+                last_u = follower.u.copy()
+            else:
+                key = self.sides(follower).tobytes()
+                self._ahead |= key in self._seen
+                self._seen.add(key)
+            flip = self._pinned_ahead(follower, t, stop) if self._ahead else self.release(follower)
+        follower.write_alpha()
+        moved = self._moved(follower, before_u)
+        flipped = np.flatnonzero(self.sides(follower) != before_side)
+        if moved:
+            follower.resting.clear()
+        else:
+            follower.resting.update(flipped.tolist(), standing.tolist())
+        return JumpRecord(
+            t=t,
+            flipped=flipped,
+            objective_before=objective,
+            objective_after=problem.objective(t, follower.alpha, follower.b, follower.u),
+            rounds=rounds,
+            moved=moved,
+            steps=follower.steps - steps,
+            solver=used,
+        )
+
+    def _forget(self, t: float, follower: Follower) -> None:
+        self._seen, self._seen_at, self._ahead = {self.sides(follower).tobytes()}, t, False
+
+    def _moved(self, follower: Follower, before: Array) -> bool:
+        scale = max(follower.u_scale, float(np.abs(before).max()))
+        return bool(np.abs(follower.u - before).max() > MOVED * scale)
+
+    def _pinned_ahead(self, follower: Follower, t: float, stop: float) -> Index:
+        """The coordinates that would be pinned just past t."""
+        if t == stop:
+            return self.release(follower)
+        follower.load(attrs.evolve(Route.along(self.problem, t, stop), pin=True))
+        follower.orient()
+        return np.flatnonzero(follower.side)
+
+    def sides(self, follower: Follower) -> npt.NDArray[np.int8]:
+        """The convex branch of every coordinate: the number of jumps to its left."""
+        passed = np.concatenate([[0], np.cumsum(self.problem.polylines.jump)])
+        side = passed[follower.piece // 2]
+        side = side + ((follower.piece % 2 == 1) & (follower.side > 0))
+        return np.asarray(side, dtype=np.int8)
+
+    def release(self, follower: Follower) -> Index:
+        """Coordinates pinned with alpha beyond their slope; those just touching are let go."""
+        pressed = []
+        for i in np.flatnonzero(follower.side).tolist():
+            slope = int(follower.piece[i]) // 2 + (0 if follower.side[i] < 0 else 1)
+            if abs(follower.alpha[i] - follower._slope(i, slope)) <= follower.near_a:
+                follower.leave(i, slope)
+            else:
+                pressed.append(i)
+        return np.array(pressed, dtype=np.int64)
+
+    def _round(
+        self, follower: Follower, snap: Snapshot, target: Array, flip: Index, used: str
+    ) -> str:
+        for i in flip.tolist():
+            follower.put(i, self._other_side(follower, snap, i))
+        if self.mode != "osqp":
+            backup = (follower.alpha.copy(), follower.b.copy(), follower.u.copy())
+            pieces = (follower.piece.copy(), follower.side.copy())
+            try:
+                follower.travel(self._translated(follower, snap, target, flip))
+                return used
+            except TraceError:
+                if self.mode == "homotopy":
+                    raise
+                follower.alpha, follower.b, follower.u = backup
+                follower.piece, follower.side = pieces
+        self._solve(follower, snap, target)
+        return "osqp"
+
+    def _other_side(self, follower: Follower, snap: Snapshot, i: int) -> int:
+        """The slope across the jump corner on which coordinate i stands."""
+        j = int(follower.piece[i]) // 2
+        if follower.piece[i] % 2 == 1:
+            return j + 1 if follower.side[i] < 0 else j
+        jump = self.problem.polylines.jump
+        corners = [c for c in (j, j - 1) if 0 <= c < jump.size and jump[c]]
+        corner = min(corners, key=lambda c: abs(snap.corner[i, c] - follower.u[i]))
+        return corner + 1 if corner == j else corner
+
+    def _translated(
+        self, follower: Follower, snap: Snapshot, target: Array, flip: Index
+    ) -> Route:
+        rise = np.zeros_like(snap.slope)
+        route = Route.flipped(snap, target, rise)
+        for i in flip.tolist():
+            j = int(follower.piece[i]) // 2
+            value = snap.slope_at(i, j, follower.u[i])
+            rise[i, route.branch(i, j)] = follower.alpha[i] - float(value)
+        return route
+
+    def _solve(self, follower: Follower, snap: Snapshot, target: Array) -> None:
+        """The conditional optimum by a QP solver, then made exact."""
+        route = Route.flipped(snap, target, np.zeros_like(snap.slope))
+        branches = []
+        for i, piece in enumerate(follower.piece.tolist()):
+            slope = piece // 2 + (1 if piece % 2 == 1 and follower.side[i] > 0 else 0)
+            branches.append(route.branch(i, slope))
+        qp = ConditionalQP.build(self.problem, snap, target, branches)
+        follower.alpha, follower.b = self.solver(qp)
+        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        first = np.array([b.start for b in branches])
+        last = np.array([b.stop - 1 for b in branches])
+        follower.assign(snap, first, last)
+        follower.settle(snap, target)

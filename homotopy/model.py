@@ -1,0 +1,203 @@
+"""What a plugin declares.
+
+Subclass `LossModel`, set `gram`, `span` (and `border` for unpenalised directions) and write
+`polyline`.  That is a whole plugin; every other method has a default.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.affine import Affine
+from homotopy.errors import ModelError
+from homotopy.gram import Gram
+from homotopy.polyline import Jump, Knot, Polylines, Slope
+
+__all__ = ["LossModel", "Problem"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class LossModel(ABC):
+    """One parametric problem: a quadratic form and one polyline a coordinate.
+
+        min over w, b   1/2 |w|^2 + sum_i L_i(u_i; t) + e(t)^T b,     u_i = <w, phi_i> + B_i b
+
+    with ``w = sum_i alpha_i phi_i``, ``Q_ij = <phi_i, phi_j>``.  At an optimum
+
+        u = Q alpha + B b,     B^T alpha = e(t),     (u_i, alpha_i) on polyline i.
+
+    Attributes
+    ----------
+    gram : Gram
+        The operator Q.
+    span : (start, stop)
+        The travel of t, in either direction.  ``start`` may be infinite where only jumps move and
+        lie beyond every response there; the finite start is then the first t at which a jump
+        meets a response (see `resolve_span`).
+    parameter : str
+        The name of t, for messages and labels.
+    border : array (n, m) or None
+        B, the unpenalised columns.
+    border_target : number, array (m,) or Affine
+        e(t); 0 by default.
+    """
+
+    gram: Gram
+    span: tuple[float, float]
+    parameter: str = "t"
+    border: Array | None = None
+    border_target: Any = 0.0
+
+    @abstractmethod
+    def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        """The graph of ``-dL_i``, left to right: Slope, Knot or Jump, Slope, ..., Slope.
+
+        `t` is a symbolic `Affine` when the engine compiles the model and a float when the
+        certificate evaluates it; write the method with ordinary arithmetic and both work.  Values
+        are numbers, arrays of length n, or affine in t.
+        """
+
+    def flips(self, t: float, standing: Index, response: Array) -> Index:
+        """Which of the coordinates pressing on a jump corner change side; all of them by default.
+
+        `standing` is never empty and the answer must not be either.
+        """
+        return standing
+
+    def initial_guess(self) -> Array | None:
+        """An approximate alpha at the start, or None to let the engine find one."""
+        return None
+
+    def loss_origin(self, t: float) -> Any:
+        """The response at which the loss is zero; by default the first knot."""
+        for piece in self.polyline(t):
+            if isinstance(piece, Knot):
+                return piece.position
+        return 0.0
+
+    def objective_constant(self, t: float) -> float:
+        """What to add so that `Path.objective` is absolute; 0 by default."""
+        return 0.0
+
+    def resolve_span(self, start: float) -> tuple[float, float]:
+        """The finite span, once the finite `start` of an infinite one is known."""
+        return start, self.span[1]
+
+    def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
+        """The response at new data; models with a kernel override this."""
+        raise ModelError(
+            f"{type(self).__name__} has no decision function; override "
+            "LossModel.decision_function to evaluate a path on new data"
+        )
+
+
+@attrs.frozen(eq=False)
+class Problem:
+    """A model checked and compiled: what the engine works on."""
+
+    model: LossModel
+    gram: Gram
+    border: Array
+    target0: Array
+    target1: Array
+    polylines: Polylines
+    start: float
+    stop: float
+
+    @classmethod
+    def compile(cls, model: LossModel) -> Problem:
+        """Check everything a model declares; raise `ModelError` before any work is done."""
+        name = type(model).__name__
+        gram = getattr(model, "gram", None)
+        if not isinstance(gram, Gram):
+            raise ModelError(
+                f"{name}: gram must be a Gram (DenseGram, KernelGram, LinearGram), got {gram!r}"
+            )
+        n = gram.size
+        if n == 0:
+            raise ModelError(f"{name}: the model has no coordinates")
+        if not np.all(np.isfinite(gram.diag)) or np.any(gram.diag < 0.0):
+            raise ModelError(
+                f"{name}: the diagonal of gram must be finite and not negative; a quadratic form "
+                "must be positive semidefinite"
+            )
+        try:
+            start, stop = (float(v) for v in model.span)
+        except (AttributeError, TypeError, ValueError):
+            given = getattr(model, "span", None)
+            raise ModelError(
+                f"{name}: span must be a pair (start, stop), got {given!r}"
+            ) from None
+        if np.isnan(start) or not np.isfinite(stop):
+            raise ModelError(
+                f"{name}: span must run from a number or an infinity to a finite number, "
+                f"got ({start:g}, {stop:g})"
+            )
+        border = _border(model.border, n, name)
+        target = Affine.of(model.border_target)
+        m = border.shape[1]
+        for part in (target.const, target.rate):
+            if part.shape not in ((), (m,)) or not np.all(np.isfinite(part)):
+                raise ModelError(
+                    f"{name}: border_target must be a finite number or one for each of the {m} "
+                    f"border columns, got {part}"
+                )
+        polylines = Polylines.compile(model.polyline(Affine.parameter()), n)
+        polylines.check(start, stop)
+        moving = np.any(polylines.slope1) or np.any(polylines.corner1[:, ~polylines.jump])
+        if not np.isfinite(start) and (moving or np.any(target.rate)):
+            raise ModelError(
+                f"{name}: span starts at {start:g} but slopes, knots or border_target move with "
+                f"{model.parameter}; an infinite start needs a model where only jumps move"
+            )
+        return cls(
+            model=model,
+            gram=gram,
+            border=border,
+            target0=np.array(np.broadcast_to(target.const, (m,))),
+            target1=np.array(np.broadcast_to(target.rate, (m,))),
+            polylines=polylines,
+            start=start,
+            stop=stop,
+        )
+
+    def target(self, t: float) -> Array:
+        """e(t)."""
+        moving = np.where(self.target1 == 0.0, 0.0, t)
+        return np.asarray(self.target0 + self.target1 * moving)
+
+    def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
+        """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``."""
+        origin = np.broadcast_to(
+            np.asarray(self.model.loss_origin(t), dtype=float), (self.gram.size,)
+        )
+        loss = self.polylines.at(t).loss(u, origin)
+        norm = float(alpha @ (u - self.border @ b))
+        linear = float(self.target(t) @ b)
+        return 0.5 * norm + float(loss.sum()) + linear + self.model.objective_constant(t)
+
+
+def _border(border: Any, n: int, name: str) -> Array:
+    if border is None:
+        return np.zeros((n, 0))
+    columns = np.array(border, dtype=float)
+    if columns.ndim == 1:
+        columns = columns[:, None]
+    if columns.ndim != 2 or columns.shape[0] != n:
+        raise ModelError(f"{name}: border must have {n} rows, got shape {np.shape(border)}")
+    if not np.all(np.isfinite(columns)):
+        raise ModelError(f"{name}: border holds values that are not finite")
+    if columns.shape[1] and np.linalg.matrix_rank(columns) < columns.shape[1]:
+        raise ModelError(
+            f"{name}: the {columns.shape[1]} border columns are linearly dependent; drop the "
+            "redundant ones"
+        )
+    return np.ascontiguousarray(columns)

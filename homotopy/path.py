@@ -1,0 +1,331 @@
+"""The result: a path of local optima, exact at every t of its span.
+
+A path keeps, for each segment, the active part of alpha and b at both ends (everything between is
+linear), and the log of piece changes; alpha of the other coordinates is the value of their slope.
+Memory is O(sum of active-set sizes + events), never n numbers a break-point.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+from homotopy.jump import JumpRecord
+from homotopy.model import LossModel, Problem
+
+if TYPE_CHECKING:
+    from homotopy.certificate import Certificate
+
+__all__ = ["Path", "Segments", "Status"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+FORMAT = 1
+
+
+class Status(enum.Enum):
+    """How a trace ended; the value is the sentence a user reads."""
+
+    COMPLETE = "the path reached the end of its span"
+    LIMIT = "stopped at max_breakpoints"
+    CALLBACK = "stopped by the callback"
+    INTERRUPTED = "interrupted by the user"
+    FAILED = "stopped by numerical trouble"
+
+
+def _read_only(value: Any) -> Any:
+    array = np.array(value)
+    array.setflags(write=False)
+    return array
+
+
+@attrs.frozen(eq=False)
+class Segments:
+    """The stored path: segment k runs from ``start[k]`` to ``stop[k]`` in the order of travel.
+
+    ``active[offset[k]:offset[k+1]]`` are its active coordinates, ``alpha_start`` and
+    ``alpha_stop`` their alpha at its two ends; ``changed[event[k]:event[k+1]]`` are the
+    coordinates that change piece on entering segment k, ``changed_to`` the pieces.  A segment of
+    length zero holds one point (a start or an end that stands on a jump).
+    """
+
+    start: Array = attrs.field(converter=_read_only)
+    stop: Array = attrs.field(converter=_read_only)
+    offset: Index = attrs.field(converter=_read_only)
+    active: Index = attrs.field(converter=_read_only)
+    alpha_start: Array = attrs.field(converter=_read_only)
+    alpha_stop: Array = attrs.field(converter=_read_only)
+    b_start: Array = attrs.field(converter=_read_only)
+    b_stop: Array = attrs.field(converter=_read_only)
+    event: Index = attrs.field(converter=_read_only)
+    changed: Index = attrs.field(converter=_read_only)
+    changed_to: Index = attrs.field(converter=_read_only)
+    first_piece: Index = attrs.field(converter=_read_only)
+
+    def __len__(self) -> int:
+        return int(self.start.size)
+
+    def pieces(self, k: int) -> Index:
+        """The piece of every coordinate on segment k."""
+        piece: Index = self.first_piece.copy()
+        end = self.event[k + 1]
+        # Later events overwrite earlier ones: NumPy assigns in order.
+        piece[self.changed[:end]] = self.changed_to[:end]
+        return piece
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return sum(int(getattr(self, a.name).nbytes) for a in attrs.fields(Segments))
+
+
+@attrs.frozen(eq=False, repr=False)
+class Path:
+    """A traced path; every method is exact at any t inside the span.
+
+    ``side="after"`` (default) is the value just past t in the direction of travel,
+    ``side="before"`` the value just short of it; they differ only at jumps (and, where alpha is
+    not unique, at some break-points: then the response is the same).
+    """
+
+    model: LossModel
+    segments: Segments
+    jumps: tuple[JumpRecord, ...]
+    status: Status
+    span: tuple[float, float]
+    counts: dict[str, int]
+    problem: Problem = attrs.field(alias="problem")
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def breakpoints(self) -> Array:
+        """All t at which the path bends or jumps, in order of travel, both ends included."""
+        s = self.segments
+        points = np.concatenate([s.start, s.stop[-1:]])
+        keep = np.concatenate([[True], points[1:] != points[:-1]])
+        return _read_only(points[keep])  # type: ignore[no-any-return]
+
+    @property
+    def traced(self) -> tuple[float, float]:
+        """The interval traced, in order of travel; all of `span` if the trace is complete."""
+        return float(self.segments.start[0]), float(self.segments.stop[-1])
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole span was traced."""
+        return self.status is Status.COMPLETE
+
+    def __repr__(self) -> str:
+        start, stop = self.traced
+        name = self.model.parameter
+        return (
+            f"<Path of {type(self.model).__name__}: {name} {start:.6g} -> {stop:.6g}, "
+            f"{self.breakpoints.size} break-points, {len(self.jumps)} jumps; {self.status.value}>"
+        )
+
+    def _locate(self, t: float, side: str) -> tuple[int, float]:
+        if side not in ("after", "before"):
+            raise PathError(f"side must be 'after' or 'before', got {side!r}")
+        s, name = self.segments, self.model.parameter
+        try:
+            value = float(t)
+        except (TypeError, ValueError):
+            raise PathError(f"{name} must be a number, got {t!r}") from None
+        start, stop = self.traced
+        low, high = min(start, stop), max(start, stop)
+        slack = 1e-12 * max(abs(low), abs(high))
+        if not low - slack <= value <= high + slack:
+            why = "" if self.complete else f" ({self.status.value})"
+            raise PathError(
+                f"{name}={value:g} lies outside the traced interval [{low:g}, {high:g}]{why}"
+            )
+        value = min(max(value, low), high)
+        sign = 1.0 if stop >= start else -1.0
+        if side == "after":
+            k = int(np.searchsorted(sign * s.start, sign * value, side="right")) - 1
+        else:
+            k = int(np.searchsorted(sign * s.stop, sign * value, side="left"))
+        return min(max(k, 0), len(s) - 1), value
+
+    # ------------------------------------------------------------------ values
+
+    def _alpha_on(self, k: int, t: float) -> Array:
+        s, lines = self.segments, self.problem.polylines
+        piece = s.pieces(k)
+        rows, j = np.arange(piece.size), piece // 2
+        alpha = np.where(
+            piece % 2 == 0, lines.slope0[rows, j] + lines.slope1[rows, j] * t, 0.0
+        )
+        part = slice(s.offset[k], s.offset[k + 1])
+        weight = self._weight(k, t)
+        alpha[s.active[part]] = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
+        return alpha
+
+    def _weight(self, k: int, t: float) -> float:
+        length = self.segments.stop[k] - self.segments.start[k]
+        return float((t - self.segments.start[k]) / length) if length else 0.0
+
+    def _b_on(self, k: int, t: float) -> Array:
+        weight = self._weight(k, t)
+        s = self.segments
+        value: Array = (1.0 - weight) * s.b_start[k] + weight * s.b_stop[k]
+        return value
+
+    def alpha(self, t: float, side: str = "after") -> Array:
+        """alpha at `t`, shape (n,)."""
+        return self._alpha_on(*self._locate(t, side))
+
+    def border_multipliers(self, t: float, side: str = "after") -> Array:
+        """b at `t`, shape (m,)."""
+        return self._b_on(*self._locate(t, side))
+
+    def intercept(self, t: float, side: str = "after") -> Any:
+        """b at `t`: a float with one border column (0.0 with none), else an array."""
+        b = self.border_multipliers(t, side)
+        if b.size == 0:
+            return 0.0
+        return float(b[0]) if b.size == 1 else b
+
+    def response(self, t: float, side: str = "after") -> Array:
+        """``u = Q alpha + B b`` at `t`, computed from alpha."""
+        k, t = self._locate(t, side)
+        alpha = self._alpha_on(k, t)
+        u: Array = self.problem.gram.matvec(alpha) + self.problem.border @ self._b_on(k, t)
+        return u
+
+    def objective(self, t: float, side: str = "after") -> float:
+        """The full, non-convex objective at `t`."""
+        k, t = self._locate(t, side)
+        alpha, b = self._alpha_on(k, t), self._b_on(k, t)
+        u = self.problem.gram.matvec(alpha) + self.problem.border @ b
+        return self.problem.objective(t, alpha, b, u)
+
+    def partition(self, t: float, side: str = "after") -> dict[str, Index]:
+        """Piece name -> indices of the coordinates on it."""
+        k, t = self._locate(t, side)
+        piece = self.segments.pieces(k)
+        names = self.problem.polylines.names
+        return {name: np.flatnonzero(piece == p) for p, name in enumerate(names) if name}
+
+    def decision_function(self, X: Any, t: float, side: str = "after") -> Array:
+        """The fitted function at new data (models with a kernel)."""
+        k, t = self._locate(t, side)
+        b = self._b_on(k, t)
+        intercept: Any = 0.0 if b.size == 0 else float(b[0]) if b.size == 1 else b
+        return self.model.decision_function(X, self._alpha_on(k, t), intercept)
+
+    def certify(self, tol: float = 1e-8) -> Certificate:
+        """Check the path from alpha and the data alone; see `Certificate`."""
+        from homotopy.certificate import certify
+
+        return certify(self, tol)
+
+    def summary(self) -> str:
+        """A readable account: span, break-points, jumps."""
+        from homotopy.report import summary
+
+        return summary(self)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
+        header = {
+            "format": FORMAT,
+            "model": type(self.model).__name__,
+            "parameter": self.model.parameter,
+            "status": self.status.name,
+            "span": [v.hex() for v in self.span],
+            "counts": self.counts,
+            "fingerprint": fingerprint(self.problem),
+        }
+        arrays = {a.name: getattr(self.segments, a.name) for a in attrs.fields(Segments)}
+        jumps = self.jumps
+        arrays |= {
+            "jump_t": np.array([j.t for j in jumps]),
+            "jump_before": np.array([j.objective_before for j in jumps]),
+            "jump_after": np.array([j.objective_after for j in jumps]),
+            "jump_rounds": np.array([j.rounds for j in jumps], dtype=np.int64),
+            "jump_moved": np.array([j.moved for j in jumps], dtype=bool),
+            "jump_steps": np.array([j.steps for j in jumps], dtype=np.int64),
+            "jump_solver": np.array([j.solver for j in jumps], dtype="U16"),
+            "jump_offset": np.cumsum([0] + [j.flipped.size for j in jumps]),
+            "jump_flipped": np.concatenate(
+                [j.flipped for j in jumps] or [np.empty(0, dtype=np.int64)]
+            ),
+        }
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        with open(file, "wb") as stream:
+            np.savez_compressed(stream, header=text, **arrays)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
+        """Read a path saved by `save`; `model` must be the one that was traced."""
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                data = {name: stored[name] for name in stored.files}
+            header = json.loads(data.pop("header").tobytes().decode())
+        except FileNotFoundError:
+            raise PathError(f"{os.fspath(file)}: no such file") from None
+        except (KeyError, ValueError, OSError) as error:
+            raise PathError(f"{os.fspath(file)}: not a saved path ({error})") from None
+        if header.get("format") != FORMAT:
+            raise PathError(
+                f"{os.fspath(file)}: format {header.get('format')!r}; this version reads {FORMAT}"
+            )
+        problem = Problem.compile(model)
+        if header["fingerprint"] != fingerprint(problem):
+            raise PathError(
+                f"{os.fspath(file)} was traced with another model or other data "
+                f"({header['model']}); build the model exactly as it was when the path was saved"
+            )
+        offset = data["jump_offset"]
+        jumps = tuple(
+            JumpRecord(
+                t=float(data["jump_t"][k]),
+                flipped=data["jump_flipped"][offset[k] : offset[k + 1]],
+                objective_before=float(data["jump_before"][k]),
+                objective_after=float(data["jump_after"][k]),
+                rounds=int(data["jump_rounds"][k]),
+                moved=bool(data["jump_moved"][k]),
+                steps=int(data["jump_steps"][k]),
+                solver=str(data["jump_solver"][k]),
+            )
+            for k in range(data["jump_t"].size)
+        )
+        start, stop = (float.fromhex(v) for v in header["span"])
+        return cls(
+            model=model,
+            segments=Segments(**{a.name: data[a.name] for a in attrs.fields(Segments)}),
+            jumps=jumps,
+            status=Status[header["status"]],
+            span=(start, stop),
+            counts=header["counts"],
+            problem=problem,
+        )
+
+
+def fingerprint(problem: Problem) -> str:
+    """A digest of everything that determines the path: polylines, border, diagonal and probe
+    products of Q."""
+    digest = hashlib.sha256()
+    lines = problem.polylines
+    tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
+    for array in (*tables, problem.border, problem.target0, problem.target1, problem.gram.diag):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    # A product of Q with a fixed vector tells data apart; rounding differs between machines.
+    probe = np.cos(np.arange(problem.gram.size, dtype=float))
+    product = problem.gram.matvec(probe)
+    digest.update(np.array([f"{v:.6e}" for v in product[:: max(1, product.size // 64)]]).tobytes())
+    digest.update(problem.model.parameter.encode())
+    return digest.hexdigest()

@@ -1,0 +1,254 @@
+"""What a loss is to the engine: a polyline in the plane (u, alpha).
+
+The optimality condition of one coordinate, ``alpha_i in -dL_i(u_i; t)``, says that the point
+``(u_i, alpha_i)`` lies on the graph of ``-dL_i``.  For a piecewise linear or quadratic loss that
+graph is a polyline, read from left to right (u grows) as an alternation of
+
+* `Slope`: a flat piece, ``alpha = value(t) - curvature * u`` with u free between its two corners;
+* `Knot`: a steep piece, ``u = position(t)`` with alpha free between the two slopes (alpha falls);
+* `Jump`: a concave corner, where alpha rises from left to right; no local optimum sits there.
+
+With K corners the pieces are numbered ``0 .. 2K``: slope j is piece ``2j``, corner j is ``2j + 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.affine import Affine
+from homotopy.errors import ModelError
+
+__all__ = ["Jump", "Knot", "Polylines", "Slope", "Snapshot"]
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+
+KNOT, SEAM, JUMP = 0, 1, 2
+
+
+@attrs.frozen(eq=False)
+class Slope:
+    """A flat piece: ``alpha = value - curvature * u``; ``curvature >= 0`` does not move with t.
+
+    `value` is a number, an array with one entry a coordinate, or an affine expression in t.
+    ``+inf`` (leftmost) and ``-inf`` (rightmost) declare a wall that u cannot pass.
+    """
+
+    name: str
+    value: Any
+    curvature: Any = 0.0
+
+
+@attrs.frozen(eq=False)
+class Knot:
+    """A steep piece at ``u = position``: alpha is free between the slopes left and right of it."""
+
+    name: str
+    position: Any
+
+
+@attrs.frozen(eq=False)
+class Jump:
+    """A concave corner at ``u = position``: a discontinuity of the path."""
+
+    position: Any
+
+
+@attrs.frozen(eq=False)
+class Snapshot:
+    """The polylines of all coordinates at one t: slope values (n, K+1), corner positions (n, K)."""
+
+    slope: Array
+    corner: Array
+    curvature: Array
+    kind: Codes
+
+    def slope_at(self, index: Any, j: Any, u: Any) -> Any:
+        """``alpha`` of slope `j` of coordinates `index` at response `u`."""
+        value = self.slope[index, j]
+        bend = self.curvature[index, j]
+        return value - bend * np.where(bend > 0.0, u, 0.0)
+
+    def branches(self, u: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """First and last slope of the convex branch that encloses each response; a response
+        exactly on a jump counts as left of it."""
+        n, k = self.corner.shape
+        first, last = np.zeros(n, np.int64), np.full(n, k)
+        for j in range(k):
+            jump = self.kind[:, j] == JUMP
+            right = jump & (u > self.corner[:, j])
+            first[right] = j + 1
+            last[jump & ~right & (last == k)] = j
+        return first, last
+
+    def loss(self, u: Array, origin: Array) -> Array:
+        """``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
+
+        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
+        being on the right side of a wall is the certificate's business.
+        """
+        n, k = self.corner.shape
+        loss = np.zeros(n)
+        for j in range(k + 1):
+            low = self.corner[:, j - 1] if j else np.full(n, -np.inf)
+            high = self.corner[:, j] if j < k else np.full(n, np.inf)
+            # A corner at -inf or +inf leaves no width between itself and anything finite.
+            right, left = np.clip(u, low, high), np.clip(origin, low, high)
+            with np.errstate(invalid="ignore"):
+                width = right - left
+            width = np.where(np.isfinite(width), width, 0.0)
+            value = np.where(np.isfinite(self.slope[:, j]), self.slope[:, j], 0.0)
+            loss -= value * width
+            bend = self.curvature[:, j]
+            if np.any(bend):
+                loss += 0.5 * bend * width * np.where(width != 0.0, right + left, 0.0)
+        return loss
+
+
+def _per_coordinate(value: Any, n: int, what: str) -> Affine:
+    affine = Affine.of(value)
+    for part in (affine.const, affine.rate):
+        if part.shape not in ((), (n,)):
+            raise ModelError(
+                f"polyline: {what} has shape {part.shape}; give a number or one value for each of "
+                f"the {n} coordinates"
+            )
+    return Affine(np.broadcast_to(affine.const, (n,)), np.broadcast_to(affine.rate, (n,)))
+
+
+@attrs.frozen(eq=False)
+class Polylines:
+    """The compiled declaration: all n polylines as tables affine in t.
+
+    ``slope0 + slope1 * t`` has shape (n, K+1), ``corner0 + corner1 * t`` shape (n, K).
+    ``names[p]`` is the declared name of piece p (None at a jump), ``jump[j]`` tells whether corner
+    j was declared a jump.
+    """
+
+    names: tuple[str | None, ...]
+    jump: npt.NDArray[np.bool_]
+    slope0: Array
+    slope1: Array
+    corner0: Array
+    corner1: Array
+    curvature: Array
+
+    @classmethod
+    def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
+        """Check that `pieces` alternate slope, corner, ..., slope and lay them out as tables."""
+        pieces = tuple(pieces)
+        if len(pieces) < 3 or len(pieces) % 2 == 0:
+            raise ModelError(
+                f"polyline: {len(pieces)} pieces given; a polyline alternates "
+                "Slope, Knot or Jump, Slope, ... and begins and ends with a Slope"
+            )
+        names: list[str | None] = []
+        slopes: list[Affine] = []
+        bends: list[Array] = []
+        corners: list[Affine] = []
+        for p, piece in enumerate(pieces):
+            if p % 2 == 0:
+                if not isinstance(piece, Slope):
+                    raise ModelError(f"polyline: piece {p} is {piece!r}; expected a Slope here")
+                slopes.append(_per_coordinate(piece.value, n, f"slope {piece.name!r}"))
+                bend = _per_coordinate(piece.curvature, n, f"curvature of {piece.name!r}")
+                if np.any(bend.rate) or not np.all((bend.const >= 0.0) & np.isfinite(bend.const)):
+                    raise ModelError(
+                        f"polyline: curvature of slope {piece.name!r} must be a fixed number >= 0"
+                    )
+                bends.append(bend.const)
+                names.append(piece.name)
+            else:
+                if not isinstance(piece, Knot | Jump):
+                    raise ModelError(f"polyline: piece {p} is {piece!r}; expected a Knot or Jump")
+                label = f"knot {piece.name!r}" if isinstance(piece, Knot) else f"jump {p // 2}"
+                corners.append(_per_coordinate(piece.position, n, label))
+                names.append(piece.name if isinstance(piece, Knot) else None)
+        given = [name for name in names if name is not None]
+        if len(set(given)) != len(given):
+            raise ModelError(f"polyline: piece names must differ, got {', '.join(given)}")
+        for affine, what in [(a, "slope") for a in slopes] + [(c, "corner") for c in corners]:
+            if np.any(np.isnan(affine.const)) or not np.all(np.isfinite(affine.rate)):
+                raise ModelError(f"polyline: a {what} is not a number")
+        return cls(
+            names=tuple(names),
+            jump=np.array([isinstance(p, Jump) for p in pieces[1::2]]),
+            slope0=np.stack([s.const for s in slopes], axis=1),
+            slope1=np.stack([s.rate for s in slopes], axis=1),
+            corner0=np.stack([c.const for c in corners], axis=1),
+            corner1=np.stack([c.rate for c in corners], axis=1),
+            curvature=np.stack(bends, axis=1),
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates n."""
+        return int(self.slope0.shape[0])
+
+    def at(self, t: float) -> Snapshot:
+        """The polylines at `t`, which may be infinite: what does not move stays where it is."""
+        slope = _evaluate(self.slope0, self.slope1, t)
+        corner = _evaluate(self.corner0, self.corner1, t)
+        height = self.heights(slope, corner)
+        scale = _scale(slope)
+        kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
+        return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
+
+    def heights(self, slope: Array, corner: Array) -> Array:
+        """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
+        left, right = slope[:, :-1], slope[:, 1:]
+        with np.errstate(invalid="ignore"):
+            bent = (self.curvature[:, 1:] - self.curvature[:, :-1]) * corner
+            return left - right + np.where(np.isfinite(bent), bent, 0.0)
+
+    def kinds_between(self, start: float, stop: float) -> Codes:
+        """The kind of each corner on the open interval (start, stop): knot, seam or jump."""
+        first, last = self.at(start), self.at(stop)
+        kind = np.where(first.kind == SEAM, last.kind, first.kind)
+        return kind.astype(np.int8)
+
+    def check(self, start: float, stop: float) -> None:
+        """Refuse polylines out of order anywhere between `start` and `stop`.
+
+        Everything is affine in t, so the two ends decide.
+        """
+        for t in (start, stop):
+            snap = self.at(t)
+            if snap.corner.shape[1] > 1:
+                with np.errstate(invalid="ignore"):
+                    gap = np.diff(snap.corner, axis=1)
+                bad = np.argwhere(gap < -1e-12 * _scale(snap.corner))
+                if bad.size:
+                    i, j = bad[0]
+                    raise ModelError(
+                        f"polyline: at t={t:g} corner {j + 1} of coordinate {i} "
+                        f"(u={snap.corner[i, j + 1]:g}) lies left of corner {j} "
+                        f"(u={snap.corner[i, j]:g}); corners must not cross inside the span"
+                    )
+            for j, is_jump in enumerate(self.jump):
+                wrong = np.flatnonzero(snap.kind[:, j] == (KNOT if is_jump else JUMP))
+                if wrong.size:
+                    i = int(wrong[0])
+                    declared, way = (
+                        ("Jump", "rise") if is_jump else (f"Knot {self.names[2 * j + 1]!r}", "fall")
+                    )
+                    raise ModelError(
+                        f"polyline: at t={t:g} {declared} of coordinate {i} lies between slopes "
+                        f"{snap.slope[i, j]:g} and {snap.slope[i, j + 1]:g}; "
+                        f"alpha must {way} there from left to right"
+                    )
+
+
+def _evaluate(const: Array, rate: Array, t: float) -> Array:
+    # What does not move stays where it is even at an infinite t.
+    return np.asarray(const + rate * np.where(rate == 0.0, 0.0, t))
+
+
+def _scale(values: Array) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size and finite.max() > 0 else 1.0

@@ -1,0 +1,39 @@
+"""Readable accounts of a path; they only read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["summary"]
+
+
+def summary(path: Path, most: int = 12) -> str:
+    """Span, break-points and jumps of `path`, at most `most` jumps in full."""
+    name = path.model.parameter
+    start, stop = path.traced
+    n = path.problem.gram.size
+    lines = [
+        f"{type(path.model).__name__}: {name} from {start:.6g} to {stop:.6g}, n = {n}",
+        f"  {path.breakpoints.size} break-points, {len(path.jumps)} jumps; "
+        f"steps: {path.counts['start_steps']} to the start, {path.counts['c_steps']} in C-steps, "
+        f"{path.counts['d_steps']} in D-steps",
+        f"  {path.status.value}",
+    ]
+    for t, label in ((start, "start"), (stop, "end")):
+        parts = ", ".join(f"{k} {v.size}" for k, v in path.partition(t).items())
+        lines.append(f"  {label:<5} {name}={t:<10.6g} objective {path.objective(t):.8g}   {parts}")
+    if path.jumps:
+        lines.append(f"  {'jump at':>12} {'flipped':>8} {'before':>14} {'after':>14} {'fall':>10}")
+        for jump in path.jumps[:most]:
+            fall = jump.objective_before - jump.objective_after
+            note = "" if jump.moved else "   relabelling, nothing moved"
+            lines.append(
+                f"  {jump.t:12.6g} {jump.flipped.size:8d} {jump.objective_before:14.8g} "
+                f"{jump.objective_after:14.8g} {fall:10.3g}{note}"
+            )
+        if len(path.jumps) > most:
+            lines.append(f"  ... and {len(path.jumps) - most} more")
+    return "\n".join(lines)

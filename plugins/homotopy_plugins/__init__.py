@@ -1,0 +1,6 @@
+"""Robust support vector machines as plugins of the `homotopy` engine."""
+
+from homotopy_plugins.hinge_ramp import HingeRamp
+from homotopy_plugins.lad_ramp import LADRamp
+
+__all__ = ["HingeRamp", "LADRamp"]

@@ -1,0 +1,126 @@
+"""Robust classification: the hinge loss with its far part pressed flat.
+
+With ``u = y f(x)`` (the margin), per sample and with cost C_i = C * sample_weight_i,
+
+    L(u) = C_i * max(0, 1 - u)                      u >= s    (inlier)
+    L(u) = C_i * ((1 - s) + theta * (s - u))        u <  s    (outlier)
+
+continuous for every theta and s.  ``-dL`` is the polyline
+
+    O: theta C  |  jump at s  |  L: C  |  E: knot at 1  |  R: 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy import DataError, Jump, Knot, ModelError, Slope
+from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows
+from homotopy_plugins.ramp import ramp_parameters
+
+__all__ = ["HingeRamp"]
+
+Array = npt.NDArray[np.float64]
+
+
+class HingeRamp(KernelModel):
+    """Hinge-ramp support vector classification along theta or s.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix (n, d)
+        Samples; the kernel matrix (n, n) if ``kernel="precomputed"``.
+    y : array (n,)
+        Labels of any two values; the larger (in sorted order) is the positive class.
+    C : float
+        Weight of the loss against ``1/2 |w|^2``.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable
+        A callable takes (X, Z) and returns the matrix of kernel values.
+    gamma : float or None
+        Kernel width; None is 1/d.
+    degree, coef0
+        Of the poly and sigmoid kernels.
+    path : {"theta", "s"}
+        "theta": the outlier weight theta goes from 1 (plain SVC) to 0 at the threshold `s`;
+        "s": the threshold goes from the smallest margin up to `s` at the weight `theta`.
+    theta : float in [0, 1]
+        The outlier weight on the s-path.
+    s : float, at most 1
+        The threshold on the theta-path; the end of the s-path.
+    fit_intercept : bool
+        Whether f has an unpenalised intercept b.
+    sample_weight : array (n,), optional
+
+    Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        C: float,
+        kernel: Any = "rbf",
+        gamma: float | None = None,
+        path: str = "theta",
+        theta: float = 0.0,
+        s: float = 0.0,
+        fit_intercept: bool = False,
+        sample_weight: npt.ArrayLike | None = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+    ) -> None:
+        name = type(self).__name__
+        rows = check_rows(X, name)
+        self.classes, self.y = two_classes(y, rows.shape[0], name)
+        self.path, self.theta, self.s = ramp_parameters(path, theta, s, name)
+        if self.s > 1.0:
+            raise ModelError(
+                f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
+            )
+        self.parameter = self.path
+        self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+        self._prepare(
+            rows,
+            sign=self.y,
+            C=C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            fit_intercept=fit_intercept,
+            sample_weight=sample_weight,
+        )
+
+    def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)
+        return (
+            Slope("O", self.cost * theta),
+            Jump(s),
+            Slope("L", self.cost),
+            Knot("E", 1.0),
+            Slope("R", 0.0),
+        )
+
+
+def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
+    """The two labels in sorted order, and y as -1 / +1."""
+    labels = np.asarray(y)
+    check_length(labels, n, "y", name)
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        i = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"{name}: y[{i}] is {labels[i]}; labels must be finite")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise DataError(f"{name}: y mixes labels that cannot be compared") from None
+    if classes.size != 2:
+        shown = ", ".join(str(c) for c in classes[:10])
+        if classes.size == 1:
+            raise DataError(f"{name}: y has one class ({shown}); hinge-ramp separates two")
+        raise DataError(f"{name}: y has {classes.size} classes ({shown}); hinge-ramp separates two")
+    return classes, np.where(labels == classes[1], 1.0, -1.0)

@@ -1,0 +1,121 @@
+"""Robust regression: the absolute residual with its far part pressed flat.
+
+With ``r = y - f(x)`` and cost C_i = C * sample_weight_i,
+
+    L = C_i * |r|                            |r| <= s    (inlier)
+    L = C_i * (s + theta * (|r| - s))        |r| >  s    (outlier, a branch on each side)
+
+In ``u = f(x)``, ``-dL`` is the polyline
+
+    O+: theta C | jump y-s | I+: C | E: knot y | I-: -C | jump y+s | O-: -theta C
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy import DataError, Jump, Knot, ModelError, Slope
+from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows
+from homotopy_plugins.ramp import ramp_parameters
+
+__all__ = ["LADRamp"]
+
+Array = npt.NDArray[np.float64]
+
+# Where an s-path ends by default, as a part of the largest residual.
+DEFAULT_STOP = 0.2
+
+
+class LADRamp(KernelModel):
+    """Least-absolute-deviation ramp regression along theta or s.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix (n, d)
+        Samples; the kernel matrix (n, n) if ``kernel="precomputed"``.
+    y : array (n,)
+        Targets.
+    C, kernel, gamma, degree, coef0, fit_intercept, sample_weight
+        As in `HingeRamp`.
+    path : {"theta", "s"}
+        "theta": the outlier weight theta goes from 1 (plain LAD regression) to 0 at threshold `s`;
+        "s": the threshold goes from the largest residual down to `s_stop` at the weight `theta`.
+    theta : float in [0, 1]
+        The outlier weight on the s-path.
+    s : float, positive
+        The threshold on the theta-path.
+    s_stop : float, positive, optional
+        The end of the s-path; by default 0.2 of the largest residual.
+
+    Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        C: float,
+        kernel: Any = "rbf",
+        gamma: float | None = None,
+        path: str = "theta",
+        theta: float = 0.0,
+        s: float = 1.0,
+        s_stop: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: npt.ArrayLike | None = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+    ) -> None:
+        name = type(self).__name__
+        rows = check_rows(X, name)
+        self.y = _targets(y, rows.shape[0], name)
+        self.path, self.theta, self.s = ramp_parameters(path, theta, s, name)
+        for value, what in ((self.s, "s"), (s_stop, "s_stop")):
+            if value is not None and not (np.isfinite(value) and value > 0.0):
+                raise ModelError(f"{name}: {what} must be positive and finite, got {value!r}")
+        self.s_stop = None if s_stop is None else float(s_stop)
+        self.parameter = self.path
+        self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
+        self._prepare(
+            rows,
+            sign=np.ones(self.y.size),
+            C=C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            fit_intercept=fit_intercept,
+            sample_weight=sample_weight,
+        )
+
+    def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)
+        return (
+            Slope("O+", self.cost * theta),
+            Jump(self.y - s),
+            Slope("I+", self.cost),
+            Knot("E", self.y),
+            Slope("I-", -self.cost),
+            Jump(self.y + s),
+            Slope("O-", -self.cost * theta),
+        )
+
+    def resolve_span(self, start: float) -> tuple[float, float]:
+        return start, DEFAULT_STOP * start if self.s_stop is None else self.s_stop
+
+
+def _targets(y: npt.ArrayLike, n: int, name: str) -> Array:
+    try:
+        targets = np.array(y, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: y must be numeric") from None
+    check_length(targets, n, "y", name)
+    bad = np.flatnonzero(~np.isfinite(targets))
+    if bad.size:
+        raise DataError(f"{name}: y[{bad[0]}] is {targets[bad[0]]}; targets must be finite")
+    return targets
