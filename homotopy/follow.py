@@ -30,6 +30,7 @@ residual; a residual that grew is removed by `settle`, which respects every boun
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import numpy as np
@@ -57,10 +58,16 @@ NEAR = 1e-11
 DEPENDENT = 1e-12
 # A weight in a null direction below this part of the largest is rounding.
 NEGLIGIBLE = 1e-10
+# A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
+FORGIVEN = 1e-9
 # A residual above this part of the scale is repaired.
 REPAIR = 1e-10
 # Segments between two recomputations of u from alpha.
 REFRESH = 64
+
+
+class _Unbounded(TraceError):
+    """A null direction along which nothing reaches an end."""
 
 
 class Follower:
@@ -88,6 +95,7 @@ class Follower:
         self.side = np.zeros(n, dtype=np.int8)
         self.steps = self.pivots = self.repairs = 0
         self.resting: set[int] = set()
+        self._offence = np.inf
         self._refreshed = 0
         self._settling = False
         self.changed: dict[int, int] = {}
@@ -100,6 +108,8 @@ class Follower:
         self._root = np.sqrt(self.diag)
         self._low0, self._low1 = np.empty(n), np.empty(n)
         self._high0, self._high1 = np.empty(n), np.empty(n)
+        self._bottom0, self._bottom1 = np.zeros(n), np.zeros(n)
+        self._top0, self._top1 = np.zeros(n), np.zeros(n)
         self._found = np.empty(n, dtype=np.int64)
         self._du = np.zeros(n)
         self._dalpha = np.zeros(0)
@@ -146,28 +156,15 @@ class Follower:
     def _is_active(self, i: int, piece: int) -> bool:
         return piece % 2 == 1 or bool(self.route.curvature[i, piece // 2] > 0.0)
 
-    def _ends(self, i: int) -> tuple[float, float, float, float]:
-        """Bounds of alpha on the knot where i stands: low, its rate, high, its rate."""
-        r, j = self.route, int(self.piece[i]) // 2
-        ends = []
-        for side, s in ((1, j + 1), (-1, j)):
-            if self.side[i] == -side:
-                ends += [-np.inf if side == 1 else np.inf, 0.0]
-                continue
-            value, rate = r.slope0[i, s], r.slope1[i, s]
-            bend = r.curvature[i, s]
-            if bend > 0.0:
-                value, rate = value - bend * r.corner0[i, j], rate - bend * r.corner1[i, j]
-            ends += [float(value + rate * self.tau), float(rate)]
-        return ends[0], ends[1], ends[2], ends[3]
-
     def _fence(self, i: int) -> None:
-        """Set the corners between which u_i is free (none for a coordinate on a knot)."""
+        """Set the corners between which u_i is free, or on a knot the ends of alpha_i."""
         r, p = self.route, int(self.piece[i])
+        j = p // 2
         self._low0[i], self._low1[i] = -np.inf, 0.0
         self._high0[i], self._high1[i] = np.inf, 0.0
-        if p % 2 == 0:
-            j = p // 2
+        if p % 2 == 1:
+            self._fence_knots(np.array([i]))
+        else:
             if j > 0:
                 self._low0[i], self._low1[i] = r.corner0[i, j - 1], r.corner1[i, j - 1]
             if j < r.kind.shape[1]:
@@ -188,6 +185,29 @@ class Follower:
         # A fence at infinity stands still whatever its declared rate.
         self._low1[~np.isfinite(self._low0)] = 0.0
         self._high1[~np.isfinite(self._high0)] = 0.0
+        self._fence_knots(rows[~flat])
+
+    def _fence_knots(self, index: Index) -> None:
+        """Set the ends of alpha on the knots where `index` stand; a pin has one end only."""
+        r, j = self.route, self.piece[index] // 2
+        pinned = self.side[index]
+        for value, rate, slope, open_side, infinite in (
+            (self._bottom0, self._bottom1, j + 1, -1, -np.inf),
+            (self._top0, self._top1, j, 1, np.inf),
+        ):
+            bend = r.curvature[index, slope]
+            corner0 = np.where(bend > 0.0, r.corner0[index, j], 0.0)
+            at = r.slope0[index, slope] - bend * corner0
+            speed = r.slope1[index, slope] - bend * r.corner1[index, j]
+            value[index] = np.where(pinned == open_side, infinite, at)
+            rate[index] = np.where((pinned == open_side) | ~np.isfinite(at), 0.0, speed)
+
+    def _end_of_knot(self, i: Any) -> tuple[Any, Any]:
+        """The lowest and highest alpha on the knots where `i` stand."""
+        return (
+            self._bottom0[i] + self._bottom1[i] * self.tau,
+            self._top0[i] + self._top1[i] * self.tau,
+        )
 
     def load(self, route: Route) -> None:
         """Take up a route at its start, keeping pieces, alpha, b, u and the factor."""
@@ -325,7 +345,18 @@ class Follower:
         if pivot > DEPENDENT * self.diag[i]:
             return
         inward = -1.0 if from_slope == corner else 1.0
-        self._exchange(i, row, inward)
+        try:
+            self._exchange(i, row, inward)
+        except _Unbounded:
+            drift = self._offence * abs(self.route.stop - self.tau)
+            if self.alpha[i] != self._slope(i, from_slope) or drift > FORGIVEN * self.u_scale:
+                raise
+            # A set of walls that meet in a single point admits no motion at all; what seems to
+            # move there is rounding.
+            self._place(i, old)
+            self._pull_on(i, self._rate(i, old))
+            self._low0[i], self._low1[i] = -np.inf, 0.0
+            self._high0[i], self._high1[i] = np.inf, 0.0
 
     def _exchange(self, i: int, row: Array, inward: float, either_way: bool = False) -> None:
         """Coordinate i, on a knot but dependent on A, moves along the null direction until some
@@ -336,16 +367,16 @@ class Follower:
         heavy = np.abs(v) > NEGLIGIBLE * np.abs(v).max()
         heavy &= self.piece[index] % 2 == 1
         room = np.full((2, index.size), np.inf)
-        for k in np.flatnonzero(heavy):
-            low, _, high, _ = self._ends(int(index[k]))
-            ahead = high - self.alpha[index[k]] if v[k] > 0 else self.alpha[index[k]] - low
-            behind = self.alpha[index[k]] - low if v[k] > 0 else high - self.alpha[index[k]]
-            room[0, k] = max(ahead, 0.0) / abs(v[k])
-            room[1, k] = max(behind, 0.0) / abs(v[k])
+        rising, size = v[heavy] > 0.0, np.abs(v[heavy])
+        low, high = self._end_of_knot(index[heavy])
+        up = np.maximum(high - self.alpha[index[heavy]], 0.0)
+        down = np.maximum(self.alpha[index[heavy]] - low, 0.0)
+        room[0, heavy] = np.where(rising, up, down) / size
+        room[1, heavy] = np.where(rising, down, up) / size
         way = 1 if either_way and room[1].min() < room[0].min() else 0
         step = float(room[way].min())
         if not np.isfinite(step):
-            raise TraceError(
+            raise _Unbounded(
                 f"no optimum exists beyond tau={self.tau:.17g}: coordinate {i} must move and "
                 "nothing bounds it (the problem is infeasible or unbounded from here on)"
             )
@@ -378,32 +409,25 @@ class Follower:
     def rebuild(self) -> None:
         """Factor the active set anew, reducing it to an independent one."""
         self._begin_pivots(self.u.size)
-        wanted = [int(i) for i in np.flatnonzero(self._active_mask())]
         self.factor.clear()
-        r = self.route
-        slanted = [i for i in wanted if self.piece[i] % 2 == 0]
-        for i in slanted:
+        r, rows = self.route, np.arange(self.u.size)
+        slanted = (self.piece % 2 == 0) & (r.curvature[rows, self.piece // 2] > 0.0)
+        for i in np.flatnonzero(slanted).tolist():
             bend = float(r.curvature[i, self.piece[i] // 2])
             self.factor.append(i, self._active_row(i), self.diag[i] + 1.0 / bend, 0.0)
         # Those farthest from the ends of their knots first: they are the likeliest to stay.
-        steep = [i for i in wanted if self.piece[i] % 2 == 1]
-        depth = []
-        for i in steep:
-            low, _, high, _ = self._ends(i)
-            depth.append(min(self.alpha[i] - low, high - self.alpha[i]))
-        for k in np.argsort(-np.array(depth), kind="stable"):
-            i = steep[int(k)]
+        steep = np.flatnonzero(self.piece % 2 == 1)
+        low, high = self._end_of_knot(steep)
+        depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
+        for i in steep[np.argsort(-depth, kind="stable")].tolist():
+            if self.piece[i] % 2 == 0:
+                continue
             row = self._active_row(i)
             pivot = self.factor.append(i, row, self.diag[i], DEPENDENT * self.diag[i])
             self._check_pivot(i, pivot)
             if pivot <= DEPENDENT * self.diag[i]:
                 self._exchange(i, row, 1.0, either_way=True)
         self._oriented = False
-
-    def _active_mask(self) -> npt.NDArray[np.bool_]:
-        rows, j = np.arange(self.u.size), self.piece // 2
-        mask: npt.NDArray[np.bool_] = (self.piece % 2 == 1) | (self.route.curvature[rows, j] > 0)
-        return mask
 
     # ------------------------------------------------------------------ direction
 
@@ -495,13 +519,10 @@ class Follower:
             self.near_u,
             self._found,
         )
-        steep = []
-        for i in self.factor.index:
-            if self.piece[i] % 2 == 1:
-                low, _, high, _ = self._ends(int(i))
-                if min(high - self.alpha[i], self.alpha[i] - low) <= self.near_a:
-                    steep.append(int(i))
-        return self._found[:count].copy(), np.array(steep, dtype=np.int64)
+        steep = self.factor.index[self.piece[self.factor.index] % 2 == 1]
+        low, high = self._end_of_knot(steep)
+        room = np.minimum(high - self.alpha[steep], self.alpha[steep] - low)
+        return self._found[:count].copy(), steep[room <= self.near_a]
 
     def orient(self) -> Index:
         """Choose pieces for the tied coordinates so that none moves off its piece.
@@ -589,11 +610,12 @@ class Follower:
         for i, speed in zip(tied.tolist(), speeds.tolist(), strict=True):
             p = int(self.piece[i])
             if p % 2 == 1:
-                low, low1, high, high1 = self._ends(i)
+                low, high = self._end_of_knot(i)
                 rate = self._dalpha[self.factor.position(i)]
-                if high - self.alpha[i] <= self.near_a and sign * (rate - high1) > still_a:
+                near = self.near_a
+                if high - self.alpha[i] <= near and sign * (rate - self._top1[i]) > still_a:
                     return (i, 1), walls
-                if self.alpha[i] - low <= self.near_a and sign * (low1 - rate) > still_a:
+                if self.alpha[i] - low <= near and sign * (self._bottom1[i] - rate) > still_a:
                     return (i, -1), walls
                 continue
             way = 0
@@ -612,6 +634,8 @@ class Follower:
                 if r.kind[i, corner] == JUMP and not r.pin:
                     walls.append(i)
                 else:
+                    rate = self._high1[i] if way > 0 else self._low1[i]
+                    self._offence = abs(speed - rate)
                     return (i, way), walls
         return None, walls
 
@@ -657,6 +681,7 @@ class Follower:
             raise TraceError(f"the border could not be balanced at tau={self.tau:.17g}")
         self.b += step * direction
         self.u += step * du
+        self._offence = np.inf
         way = 1 if du[i] > 0 else -1
         corner = int(self.piece[i]) // 2 - (0 if way > 0 else 1)
         if self.route.kind[i, corner] == JUMP and not self.route.pin:
@@ -683,15 +708,18 @@ class Follower:
                 still_u,
             )
         )
-        for k, i in enumerate(self.factor.index):
-            if self.piece[i] % 2 == 1:
-                low, low1, high, high1 = self._ends(int(i))
-                speed = sign * (self._dalpha[k] - high1)
-                if speed > still_a:
-                    step = min(step, max(high - self.alpha[i], 0.0) / speed)
-                speed = sign * (low1 - self._dalpha[k])
-                if speed > still_a:
-                    step = min(step, max(self.alpha[i] - low, 0.0) / speed)
+        a = self.factor.index
+        steep = self.piece[a] % 2 == 1
+        i, rate = a[steep], self._dalpha[steep]
+        low, high = self._end_of_knot(i)
+        for room, speed in (
+            (high - self.alpha[i], sign * (rate - self._top1[i])),
+            (self.alpha[i] - low, sign * (self._bottom1[i] - rate)),
+        ):
+            moving = speed > still_a
+            if np.any(moving):
+                ahead = np.maximum(room[moving], 0.0) / speed[moving]
+                step = min(step, float(ahead.min()))
         return step
 
     def step(self) -> float:
