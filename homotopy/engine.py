@@ -233,7 +233,8 @@ class _Trace:
             meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
-        if not (np.isfinite(start) and inward * (stop - start) > 0.0):
+        least = 1e-12 * max(abs(start), abs(stop))
+        if not (np.isfinite(start) and inward * (stop - start) > least):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
         self.problem.polylines.check(start, stop)

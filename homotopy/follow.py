@@ -54,12 +54,12 @@ NONE: Index = np.empty(0, dtype=np.int64)
 
 # A coordinate within this part of the scale of its corner stands on it.
 NEAR = 1e-11
-# A column whose pivot falls below this part of its diagonal is dependent on the active ones.
-DEPENDENT = 1e-12
 # A weight in a null direction below this part of the largest is rounding.
 NEGLIGIBLE = 1e-10
 # A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
 FORGIVEN = 1e-9
+# Crossings of one coordinate at one point after which rounding is suspected.
+TO_AND_FRO = 6
 # A residual above this part of the scale is repaired.
 REPAIR = 1e-10
 # Segments between two recomputations of u from alpha.
@@ -160,8 +160,7 @@ class Follower:
         """Set the corners between which u_i is free, or on a knot the ends of alpha_i."""
         r, p = self.route, int(self.piece[i])
         j = p // 2
-        self._low0[i], self._low1[i] = -np.inf, 0.0
-        self._high0[i], self._high1[i] = np.inf, 0.0
+        self._unfence(i)
         if p % 2 == 1:
             self._fence_knots(np.array([i]))
         else:
@@ -169,6 +168,11 @@ class Follower:
                 self._low0[i], self._low1[i] = r.corner0[i, j - 1], r.corner1[i, j - 1]
             if j < r.kind.shape[1]:
                 self._high0[i], self._high1[i] = r.corner0[i, j], r.corner1[i, j]
+
+    def _unfence(self, i: int) -> None:
+        """Take the corners of coordinate i out of the search; its piece stays as it is."""
+        self._low0[i], self._low1[i] = -np.inf, 0.0
+        self._high0[i], self._high1[i] = np.inf, 0.0
 
     def _fence_all(self) -> None:
         r, n = self.route, self.u.size
@@ -320,6 +324,12 @@ class Follower:
         if bend > 0.0:
             self.factor.append(i, self._active_row(i), self.diag[i] + 1.0 / bend, 0.0)
 
+    def _dependent(self, i: int) -> float:
+        """The squared pivot below which column i depends on the active ones: the rounding of the
+        pivot itself.  Larger pivots, however small, are safe: the error of a solve is
+        proportional to how far alpha moves, not to the inverse of the pivot."""
+        return 16.0 * EPS * (1.0 + float(np.sqrt(self.factor.size))) * float(self.diag[i])
+
     def _check_pivot(self, i: int, pivot: float) -> None:
         if pivot < -1e-6 * self.diag[i]:
             raise ModelError(
@@ -337,12 +347,13 @@ class Follower:
             self.factor.remove(i)
         self.alpha[i] = self._slope(i, from_slope)
         row = self._active_row(i)
-        pivot = self.factor.append(i, row, self.diag[i], DEPENDENT * self.diag[i])
+        floor = self._dependent(i)
+        pivot = self.factor.append(i, row, self.diag[i], floor)
         self._check_pivot(i, pivot)
         if not slanted:
             self._pull_on(i, -self._rate(i, old))
         self._place(i, 2 * corner + 1, side)
-        if pivot > DEPENDENT * self.diag[i]:
+        if pivot > floor:
             return
         inward = -1.0 if from_slope == corner else 1.0
         try:
@@ -355,15 +366,14 @@ class Follower:
             # move there is rounding.
             self._place(i, old)
             self._pull_on(i, self._rate(i, old))
-            self._low0[i], self._low1[i] = -np.inf, 0.0
-            self._high0[i], self._high1[i] = np.inf, 0.0
+            self._unfence(i)
 
     def _exchange(self, i: int, row: Array, inward: float, either_way: bool = False) -> None:
         """Coordinate i, on a knot but dependent on A, moves along the null direction until some
         coordinate reaches the end of its knot; that one leaves A and i takes its place."""
         a = self.factor.index.copy()
-        v = -inward * self.factor.solve(row)
-        index, v = np.append(a, i), np.append(v, inward)
+        v, slide = self._null_direction(i, row)
+        index, v, slide = np.append(a, i), inward * np.append(v, 1.0), inward * slide
         heavy = np.abs(v) > NEGLIGIBLE * np.abs(v).max()
         heavy &= self.piece[index] % 2 == 1
         room = np.full((2, index.size), np.inf)
@@ -386,9 +396,13 @@ class Follower:
         k = int(tied[np.argmax(np.abs(v[tied]))])
         if self.pivots_here > self.patience:
             k = int(tied[np.argmin(index[tied])])
-        direction = v if way == 0 else -v
-        self.alpha[index] += step * direction
-        self.moved_here |= step > 0.0
+        direction, slide = (v, slide) if way == 0 else (-v, -slide)
+        if step > 0.0:
+            # A pivot of 1e-14 still means |Q v| of 1e-7 off A: u moves along, a little.
+            self.alpha[index] += step * direction
+            self.b += step * slide
+            self.u += step * (self.gram.combine(index, direction) + self.border @ slide)
+            self.moved_here = True
         j = int(index[k])
         out = int(self.piece[j]) // 2 + (0 if direction[k] > 0 else 1)
         if j == i:
@@ -399,12 +413,36 @@ class Follower:
             return
         self.leave(j, out)
         again = self._active_row(i)
-        pivot = self.factor.append(i, again, self.diag[i], DEPENDENT * self.diag[i])
-        if pivot <= DEPENDENT * self.diag[i]:
+        floor = self._dependent(i)
+        if self.factor.append(i, again, self.diag[i], floor) <= floor:
             self.pivots_here += 1
             if self.pivots_here > 4 * self.patience:
                 raise TraceError("the active columns cannot be made independent")
             self._exchange(i, again, inward, either_way)
+
+    def _null_direction(self, i: int, row: Array) -> tuple[Array, Array]:
+        """The motion of alpha_A and b that, for alpha_i rising at rate 1, keeps u_A and the border
+        equations where they are."""
+        v = -self.factor.solve(row)
+        if self.b.size == 0:
+            return v, np.zeros(0)
+        border = self.border[self.factor.index]
+        values, vectors, z = self._border_schur(border)
+        short = border.T @ v + self.border[i]
+        live = values > 1e-12 / self.rho
+        part = vectors.T @ short
+        db = vectors @ np.where(live, part / np.where(live, values, 1.0), 0.0)
+        return v - z @ db, db
+
+    def _border_schur(self, border: Array) -> tuple[Array, Array, Array]:
+        """Eigenvalues and vectors of ``B_A^T M^{-1} B_A``, and ``M^{-1} B_A``, M the factored block."""
+        m = self.b.size
+        z = np.stack([self.factor.solve(border[:, c]) for c in range(m)], axis=1)
+        schur = border.T @ z
+        if m == 1:
+            return schur[0], np.ones((1, 1)), z
+        values, vectors = np.linalg.eigh(schur)
+        return values, vectors, z
 
     def rebuild(self) -> None:
         """Factor the active set anew, reducing it to an independent one."""
@@ -423,9 +461,10 @@ class Follower:
             if self.piece[i] % 2 == 0:
                 continue
             row = self._active_row(i)
-            pivot = self.factor.append(i, row, self.diag[i], DEPENDENT * self.diag[i])
+            floor = self._dependent(i)
+            pivot = self.factor.append(i, row, self.diag[i], floor)
             self._check_pivot(i, pivot)
-            if pivot <= DEPENDENT * self.diag[i]:
+            if pivot <= floor:
                 self._exchange(i, row, 1.0, either_way=True)
         self._oriented = False
 
@@ -434,6 +473,7 @@ class Follower:
     def _begin_pivots(self, tied: int) -> None:
         self.pivots_here = 0
         self.patience = 20 + 4 * tied
+        self._crossed: dict[int, int] = {}
         self.moved_here = False
 
     def _solve(self) -> Array | None:
@@ -453,16 +493,16 @@ class Follower:
             self._dalpha, self._db = x, np.zeros(0)
             return None
         border = self.border[a]
-        z = np.stack([self.factor.solve(border[:, c]) for c in range(m)], axis=1)
-        schur = border.T @ z
+        values, vectors, z = self._border_schur(border)
         need = r.target1 - self._balance
         short = border.T @ x - need
-        values, vectors = np.linalg.eigh(schur)
         live = values > 1e-12 / self.rho
         part = vectors.T @ short
         mass = float(np.abs(self._balance).sum() + np.abs(r.target1).sum())
         mass = max(mass, float(np.abs(border).T.sum(axis=0) @ np.abs(x)) if a.size else 0.0)
+        left = abs(r.stop - self.tau)
         dead = ~live & (np.abs(part) > 1e-11 * mass)
+        dead &= np.abs(part) * left > FORGIVEN * self.a_scale
         if np.any(dead):
             c = int(np.flatnonzero(dead)[0])
             # Growth of B^T alpha along this column is asked for in the direction of travel
@@ -555,7 +595,8 @@ class Follower:
                     f"{tied.size} tied coordinates"
                 )
             self.moved_here = False
-            self._cross(*offender)
+            if not self._rounding_decides(*offender):
+                self._cross(*offender)
             if self.moved_here:
                 tied = self._retie(tied)
         if not self._oriented:
@@ -589,9 +630,25 @@ class Follower:
         self.resting &= here
         for i in sorted(here - self.resting):
             pivot = self.factor.pivot(self._active_row(i), self.diag[i])
-            if pivot > 1e3 * DEPENDENT * self.diag[i]:
+            if pivot > 1e3 * self._dependent(i):
                 return [i]
         return []
+
+    def _rounding_decides(self, i: int, way: int) -> bool:
+        """Whether coordinate i has gone to and fro at this point: then its speed is rounding.
+
+        In exact arithmetic a coordinate that moves off its flat piece moves into its knot.  One
+        that goes back at once sits on a column so nearly dependent that its speed has no digit
+        left; it stays flat and may drift as far as that speed takes it, which must be nothing.
+        """
+        self._crossed[i] = self._crossed.get(i, 0) + 1
+        if self._crossed[i] <= TO_AND_FRO or self.piece[i] % 2 == 1:
+            return False
+        drift = self._offence * abs(self.route.stop - self.tau)
+        if drift > FORGIVEN * self.u_scale:
+            return False
+        self._unfence(i)
+        return True
 
     def _retie(self, before: Index) -> Index:
         flat, steep = self._tied()

@@ -28,6 +28,8 @@ Array = npt.NDArray[np.float64]
 
 # Where an s-path ends by default, as a part of the largest residual.
 DEFAULT_STOP = 0.2
+# Residuals below this part of the largest target count as none.
+ROUNDING = 1e-9
 
 
 class LADRamp(KernelModel):
@@ -106,6 +108,10 @@ class LADRamp(KernelModel):
         )
 
     def resolve_span(self, start: float) -> tuple[float, float]:
+        size = float(np.abs(self.y).max())
+        if start <= ROUNDING * size or size == 0.0:
+            # f passes through every target: what is left of the residuals is rounding.
+            return 0.0, 0.0
         return start, DEFAULT_STOP * start if self.s_stop is None else self.s_stop
 
 

@@ -1,0 +1,271 @@
+"""Pictures of a path; they only read it.
+
+matplotlib is imported when a function is called, never before: install ``homotopy-qp[plot]``.
+Every function draws on `ax` (a new figure if None) and returns it; t runs in the direction of
+travel, so a path from 1 to 0 is read from left to right like any other.
+
+A curve is broken where the path is: both one-sided values of a jump carry an open circle and a
+thin dashed line joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import ModelError, PathError
+from homotopy.path import Path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_alpha", "plot_objective", "plot_partition"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Okabe and Ito, told apart with any colour vision; their yellow is too pale for a line.
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#8C8C8C",
+)
+GREY = "#6E6E6E"
+# How many curves a picture of alpha holds unless told which; fewer where it jumps all the time.
+CURVES = len(PALETTE)
+CURVES_AMONG_JUMPS = 4
+# Up to so many jumps each has a line of its own from bottom to top.
+LINED_JUMPS = 12
+# A change below this part of the range of a curve cannot be seen and is not marked.
+VISIBLE = 5e-3
+# Points at which the objective, quadratic between break-points, is sampled.
+SAMPLES = 400
+
+
+def plot_alpha(
+    path: Path, indices: Sequence[int] | Index | None = None, ax: Axes | None = None
+) -> Axes:
+    """alpha against t, exact at every break-point and linear between them.
+
+    Parameters
+    ----------
+    path : Path
+    indices : sequence of int, optional
+        The coordinates to draw; by default the different curves that move most, measured by their
+        total variation: at most 8, on a path of many jumps 4.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax, "plot_alpha")
+    points = path.breakpoints
+    before, after = _one_sided(path, points)
+    crowded = len(path.jumps) > LINED_JUMPS
+    if indices is None:
+        chosen = _most_moving(before, after, CURVES_AMONG_JUMPS if crowded else CURVES)
+    else:
+        chosen = _checked(indices, after.shape[1])
+    size = float(max(np.ptp(before[:, chosen]), np.ptp(after[:, chosen]))) if chosen.size else 0.0
+    _line_jumps(ax, path)
+    labels = []
+    for i, color in zip(chosen.tolist(), _colors(chosen.size), strict=True):
+        _broken_curve(ax, points, before[:, i], after[:, i], color, VISIBLE * size)
+        labels.append((float(after[-1, i]), f"{i}", color))
+    _finish(ax, path, "alpha")
+    _label_ends(ax, labels, "index")
+    return ax
+
+
+def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
+    """The full, non-convex objective against t; it falls at every jump that moves the response."""
+    ax = _axes(ax, "plot_objective")
+    points = path.breakpoints
+    before = np.array([path.objective(t, "before") for t in points])
+    after = np.array([path.objective(t, "after") for t in points])
+    shares = np.abs(np.diff(points))
+    shares = shares / shares.sum() if shares.sum() > 0.0 else shares
+    t_all, values = [], []
+    for k in range(points.size - 1):
+        inner = np.linspace(points[k], points[k + 1], 2 + int(SAMPLES * shares[k]))[1:-1]
+        t_all.append(np.concatenate([[points[k]], inner, [points[k + 1], np.nan]]))
+        inside = np.array([path.objective(t) for t in inner])
+        values.append(np.concatenate([[after[k]], inside, [before[k + 1], np.nan]]))
+    color = PALETTE[0]
+    _line_jumps(ax, path)
+    if t_all:
+        ax.plot(np.concatenate(t_all), np.concatenate(values), color=color, linewidth=1.8)
+    size = float(np.ptp(np.concatenate([before, after])))
+    _mark_breaks(ax, points, before, after, color, VISIBLE * size)
+    _finish(ax, path, "objective")
+    return ax
+
+
+def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
+    """How many coordinates stand on each piece of the polyline, stacked, against t."""
+    ax = _axes(ax, "plot_partition")
+    points = path.breakpoints
+    middles = 0.5 * (points[:-1] + points[1:]) if points.size > 1 else points
+    partitions = [path.partition(t) for t in middles]
+    names = list(partitions[0])
+    counts = np.array([[p[name].size for name in names] for p in partitions], dtype=float).T
+    edges = np.repeat(points, 2)[1:-1] if points.size > 1 else points + np.array([-0.5, 0.5])
+    heights = np.repeat(counts, 2, axis=1)
+    colors = _colors(len(names))
+    ax.stackplot(edges, heights, colors=colors, edgecolor="white", linewidth=0.4, alpha=0.8)
+    top = np.cumsum(heights, axis=0)
+    labels = []
+    for k, name in enumerate(names):
+        if heights[k].any():
+            text = name if heights[k, -1] else f"{name} (none)"
+            labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
+    _finish(ax, path, "coordinates on each piece")
+    ax.set_ylim(0.0, float(top[-1].max()))
+    _label_ends(ax, labels, "piece")
+    return ax
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:
+    """alpha just before and just after every break-point, each (points, n)."""
+    before = np.stack([path.alpha(t, "before") for t in points])
+    after = np.stack([path.alpha(t, "after") for t in points])
+    return before, after
+
+
+def _most_moving(before: Array, after: Array, most: int) -> Index:
+    """The `most` coordinates of greatest total variation; of equal curves only the first."""
+    travel = np.abs(before[1:] - after[:-1]).sum(axis=0) + np.abs(after - before).sum(axis=0)
+    chosen: list[int] = []
+    for i in np.argsort(-travel, kind="stable").tolist():
+        same = 1e-6 * max(float(np.abs(after[:, i]).max()), float(np.abs(before[:, i]).max()))
+        if chosen and travel[i] == 0.0:
+            break
+        if all(
+            np.abs(after[:, i] - after[:, j]).max() > same
+            or np.abs(before[:, i] - before[:, j]).max() > same
+            for j in chosen
+        ):
+            chosen.append(i)
+        if len(chosen) == most:
+            break
+    return np.array(sorted(chosen), dtype=np.int64)
+
+
+def _checked(indices: Sequence[int] | Index, n: int) -> Index:
+    chosen = np.atleast_1d(np.asarray(indices))
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise PathError(f"plot_alpha: indices must be a sequence of integers, got {indices!r}")
+    wrong = chosen[(chosen < -n) | (chosen >= n)]
+    if wrong.size:
+        raise PathError(
+            f"plot_alpha: index {wrong[0]} is out of range; the path has {n} coordinates"
+        )
+    return np.asarray(chosen % n if chosen.size else chosen, dtype=np.int64)
+
+
+# ---------------------------------------------------------------------- drawing
+
+
+def _axes(ax: Axes | None, who: str) -> Axes:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ModelError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+    return ax
+
+
+def _colors(count: int) -> list[str]:
+    return [PALETTE[k % len(PALETTE)] for k in range(count)]
+
+
+def _line_jumps(ax: Axes, path: Path) -> None:
+    """A faint line from bottom to top at every jump, where there are few of them."""
+    for jump in path.jumps if len(path.jumps) <= LINED_JUMPS else ():
+        ax.axvline(jump.t, color=GREY, linewidth=0.5, alpha=0.35, zorder=0)
+
+
+def _broken_curve(
+    ax: Axes, points: Array, before: Array, after: Array, color: str, least: float
+) -> None:
+    """One piecewise linear curve, broken where its two one-sided values differ."""
+    t: list[float] = []
+    value: list[float] = []
+    for k in range(points.size - 1):
+        t += [points[k], points[k + 1]]
+        value += [after[k], before[k + 1]]
+        if abs(after[k + 1] - before[k + 1]) > least:
+            t.append(np.nan)
+            value.append(np.nan)
+    ax.plot(t, value, color=color, linewidth=1.6, solid_joinstyle="round")
+    _mark_breaks(ax, points, before, after, color, least)
+
+
+def _mark_breaks(
+    ax: Axes, points: Array, before: Array, after: Array, color: str, least: float
+) -> None:
+    """Open circles on both sides of every break, joined by a thin dashed line."""
+    if points.size == 1:
+        ax.plot(points, after, "o", color=color, markersize=4.0)
+    broken = np.flatnonzero(np.abs(after - before) > least)
+    if broken.size == 0:
+        return
+    ax.vlines(
+        points[broken],
+        np.minimum(before, after)[broken],
+        np.maximum(before, after)[broken],
+        colors=color,
+        linestyles="dashed",
+        linewidth=0.8,
+    )
+    both = np.repeat(points[broken], 2)
+    ends = np.stack([before[broken], after[broken]], axis=1).ravel()
+    style: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4.0, "clip_on": False}
+    ax.plot(both, ends, "o", color=color, markeredgewidth=1.1, zorder=3, **style)
+
+
+def _finish(ax: Axes, path: Path, what: str) -> None:
+    start, stop = path.traced
+    if start != stop:
+        ax.set_xlim(start, stop)
+    ax.set_xlabel(f"{path.model.parameter}, in the direction of travel →")
+    ax.set_ylabel(what)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) -> None:
+    """Name each curve at its right end, labels moved apart where they would overlap."""
+    if not labels:
+        return
+    low, high = ax.get_ylim()
+    gap = 0.055 * (high - low)
+    order = sorted(range(len(labels)), key=lambda k: labels[k][0])
+    places = np.array([labels[k][0] for k in order])
+    for k in range(1, places.size):
+        places[k] = max(places[k], places[k - 1] + gap)
+    # A crowd was only pushed up: the heading keeps the top, and what stands too high moves down.
+    ceiling = high - gap
+    for k in range(places.size - 1, -1, -1):
+        places[k] = ceiling = min(places[k], ceiling)
+        ceiling -= gap
+    inside = ax.get_yaxis_transform()
+    for place, k in zip(places.tolist(), order, strict=True):
+        value, text, color = labels[k]
+        ax.plot([1.0, 1.025], [value, place], transform=inside, color=color, lw=0.8, clip_on=False)
+        ax.text(1.03, place, text, transform=inside, color=color, va="center", ha="left")
+    ax.text(1.03, float(places[-1]) + gap, heading, transform=inside, color=GREY, va="center")
+    ax.set_ylim(low, high)
