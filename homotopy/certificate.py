@@ -24,8 +24,10 @@ __all__ = ["Certificate", "Check", "certify"]
 Array = npt.NDArray[np.float64]
 
 BATCH = 64
-# Moves of w below this part of its scale are not resolved by double precision.
-RESOLVED = 1e-6
+# A segment shorter than this part of the path is too brief to tell standing from leaving.
+BRIEF = 1e-8
+# A change v of alpha with v'Qv below this part of its terms is null to rounding.
+NULL = 1e-12
 
 
 @attrs.frozen
@@ -50,8 +52,8 @@ class Certificate:
           ``max(scale of corners, |u_i|)``, the alpha part to the largest finite slope;
         * border: ``|B^T alpha - e|`` relative to the terms of the sum or the largest slope;
         * continuity: change of ``Q alpha`` (that is, of w) and of the objective between segments
-          that meet without a jump (b and, on dependent data, alpha need not be unique there); a
-          relative move of w below 1e-6 counts squared;
+          that meet without a jump (b need not be unique there, nor alpha along directions that
+          are null to rounding: those count in the objective only);
         * jumps: rise of the objective across a jump (0 where it falls), and whether it falls
           strictly where the response moves;
         * corners: coordinates inside a segment that stand on a jump corner without being held
@@ -171,9 +173,10 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
     polyline, border, continuity = _Tally(), _Tally(), _Tally()
     jumps, corners = _Tally(), _Tally()
     jump_times = {j.t for j in path.jumps}
-    previous: tuple[float, Array, float] | None = None
+    previous: tuple[float, Array, Array, float] | None = None
     sides: dict[tuple[float, str], float] = {}
     points = _points(path)
+    length = abs(path.traced[1] - path.traced[0])
     for first in range(0, len(points), BATCH):
         batch = points[first : first + BATCH]
         alphas = np.stack([path._alpha_on(k, t) for k, t, _ in batch], axis=1)
@@ -198,20 +201,24 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
                 sides[t, "after"] = value
             if where == "start" and previous is not None and previous[0] == t:
                 if t not in jump_times:
-                    _, last_w, last_value = previous
+                    _, last_alpha, last_w, last_value = previous
                     w = u - problem.border @ b
                     move = float(np.abs(w - last_w).max()) / float(u_scale.max())
                     norm = max(abs(float(alpha @ w)), abs(value), spread * a_scale)
-                    # On dependent data alpha is known up to directions v with v'Qv of the size
-                    # of rounding, and w to the root of that: a move below the root counts squared.
-                    move = move if move > RESOLVED else move**2
+                    change = alpha - last_alpha
+                    rayleigh = abs(float(change @ (w - last_w)))
+                    if rayleigh <= NULL * float(change**2 @ problem.gram.diag):
+                        # A direction null to rounding: w is known to the root of that only.
+                        move = 0.0
                     continuity.add(max(move, abs(value - last_value) / norm), t)
             if where != "inside":
-                previous = (t, u - problem.border @ b, value)
-            else:
-                for at, is_jump in lines.corners:
+                previous = (t, alpha, u - problem.border @ b, value)
+            elif abs(path.segments.stop[k] - path.segments.start[k]) > BRIEF * length:
+                for j, (at, is_jump) in enumerate(lines.corners):
                     if is_jump:
-                        near = np.flatnonzero(np.abs(u - at) <= 1e-10 * u_scale)
+                        rise = lines.height(j + 1, at) - lines.height(j, at)
+                        on_it = np.abs(u - at) <= 1e-10 * u_scale
+                        near = np.flatnonzero(on_it & (rise > 1e-12 * a_scale))
                         corners.add(float(_loose(path, lines, u, u_scale, near)), t, n)
     for t in sorted(jump_times):
         before, after = sides[t, "before"], sides[t, "after"]

@@ -46,20 +46,18 @@ class Factor:
     def clear(self) -> None:
         self.size = 0
 
-    def append(self, i: int, row: Array, diagonal: float, floor: float) -> float:
-        """Add coordinate `i` if its squared pivot exceeds `floor`; return that squared pivot."""
-        pivot = self.pivot(row, diagonal)
-        if pivot > floor:
-            self._rows[self.size, self.size] = np.sqrt(pivot)
-            self._index[self.size] = i
-            self.size += 1
-        return pivot
-
     def pivot(self, row: Array, diagonal: float) -> float:
-        """The squared pivot a coordinate would have; nothing is added."""
+        """The squared pivot (rounding may make it negative) of a coordinate whose products with
+        the active ones are `row`; `accept` adds it."""
         if self.size == self._index.size:
             self._grow()
         return float(kernels.append_row(self._rows, self.size, row, diagonal))
+
+    def accept(self, i: int, pivot: float) -> None:
+        """Add coordinate `i`, the one last given to `pivot`, whose answer was `pivot` > 0."""
+        self._rows[self.size, self.size] = np.sqrt(pivot)
+        self._index[self.size] = i
+        self.size += 1
 
     def remove(self, i: int) -> None:
         position = self.position(i)

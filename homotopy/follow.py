@@ -60,6 +60,10 @@ NEGLIGIBLE = 1e-10
 FORGIVEN = 1e-9
 # Crossings of one coordinate at one point after which rounding is suspected.
 TO_AND_FRO = 6
+# A coordinate on a jump corner is held there if its pivot is below this part of its diagonal.
+HELD = 1e-9
+# The Rayleigh quotient below which a guess gives up an active coordinate.
+WELL = 1e-9
 # A residual above this part of the scale is repaired.
 REPAIR = 1e-10
 # Segments between two recomputations of u from alpha.
@@ -96,6 +100,7 @@ class Follower:
         self.steps = self.pivots = self.repairs = 0
         self.resting: set[int] = set()
         self._offence = np.inf
+        self._excused: dict[int, float] = {}
         self._refreshed = 0
         self._settling = False
         self.changed: dict[int, int] = {}
@@ -124,7 +129,8 @@ class Follower:
     def _set_scales(self) -> None:
         route = self.route
         u_scale, a_scale = 0.0, 0.0
-        for tau in (route.start, route.stop):
+        # Where the polylines are the model's own: at both ends of a C-step, else at mu = 0.
+        for tau in (route.stop,) if route.pin else (route.start, route.stop):
             corner = route.corner0 + route.corner1 * tau
             finite = np.where(np.isfinite(corner), np.abs(corner), 0.0).max(axis=1)
             u_scale = max(u_scale, float(np.median(finite)), 1e-3 * float(finite.max()))
@@ -141,8 +147,11 @@ class Follower:
     def _set_nearness(self) -> None:
         # Rounding of u is proportional to the sum of |Q_ij alpha_j|, not to u.
         mass = float(self._root @ np.abs(self.alpha)) * float(self._root.max())
-        self.near_u = NEAR * self.u_scale + EPS * min(mass, 1e4 * self.u_scale)
+        largest = float(np.abs(self.u).max())
+        self.near_u = NEAR * self.u_scale + EPS * min(mass, 1e4 * self.u_scale + 8.0 * largest)
         self.near_a = NEAR * self._unit + 8.0 * EPS * float(np.abs(self.alpha).max())
+        # Pinned to walls, alpha may grow far beyond its slopes, and with it the rounding of u.
+        self.slack = FORGIVEN * self.u_scale + 100.0 * EPS * mass
 
     # ------------------------------------------------------------------ pieces
 
@@ -308,8 +317,7 @@ class Follower:
         self._place(i, new)
         if self._is_active(i, new):
             bend = float(self.route.curvature[i, slope])
-            row, diagonal = self._active_row(i), self.diag[i] + 1.0 / bend
-            self._check_pivot(i, self.factor.append(i, row, diagonal, 0.0))
+            self._admit_slanted(i, bend)
             self.alpha[i] = self._slope(i, slope)
         else:
             self.alpha[i] = self._slope(i, slope)
@@ -322,21 +330,42 @@ class Follower:
         self._place(i, 2 * slope)
         bend = float(self.route.curvature[i, slope])
         if bend > 0.0:
-            self.factor.append(i, self._active_row(i), self.diag[i] + 1.0 / bend, 0.0)
+            self._admit_slanted(i, bend)
 
-    def _dependent(self, i: int) -> float:
-        """The squared pivot below which column i depends on the active ones: the rounding of the
-        pivot itself.  Larger pivots, however small, are safe: the error of a solve is
-        proportional to how far alpha moves, not to the inverse of the pivot."""
-        return 16.0 * EPS * (1.0 + float(np.sqrt(self.factor.size))) * float(self.diag[i])
+    def _admit_slanted(self, i: int, bend: float) -> None:
+        """Append coordinate i on a slanted piece: 1/c on its diagonal keeps it independent."""
+        pivot = self.factor.pivot(self._active_row(i), float(self.diag[i]) + 1.0 / bend)
+        self.factor.accept(i, max(pivot, 0.5 / bend))
 
-    def _check_pivot(self, i: int, pivot: float) -> None:
-        if pivot < -1e-6 * self.diag[i]:
+    def _admit(self, i: int, row: Array, least: float = 0.0) -> bool:
+        """Append coordinate i to the factor unless its column depends on the active ones.
+
+        With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and carries the
+        rounding of that sum, so dependence is a matter of the Rayleigh quotient of v, not of the
+        pivot alone.  A larger pivot, however small, is safe: the error of a solve is proportional
+        to how far alpha moves, not to the inverse of the pivot.
+        """
+        diagonal = float(self.diag[i])
+        pivot = self.factor.pivot(row, diagonal)
+        if pivot <= 1e-4 * diagonal:
+            a = self.factor.index
+            mass = diagonal + float(self.factor.solve(row) ** 2 @ self.diag[a])
+            rounding = 16.0 * EPS * (1.0 + float(np.sqrt(a.size))) * mass
+            if pivot < -rounding:
+                self._check_definite(i)
+            if pivot <= max(rounding, least * mass):
+                return False
+        self.factor.accept(i, pivot)
+        return True
+
+    def _check_definite(self, i: int) -> None:
+        index = np.append(self.factor.index, i)
+        values = np.linalg.eigvalsh(self.gram.block(index, index))
+        if values[0] < -1e-8 * max(values[-1], float(self.gram.diag.max())):
             raise ModelError(
-                f"gram is not positive semidefinite: the active block with coordinate {i} has a "
-                f"pivot of {pivot:.3g} against a diagonal of {self.diag[i]:.3g}; a quadratic form "
-                "must have no negative eigenvalue (for a precomputed or sigmoid kernel, clip its "
-                "spectrum first)"
+                f"gram is not positive semidefinite: a block of {index.size} coordinates has "
+                f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
+                "no negative eigenvalue (for a precomputed or sigmoid kernel, clip its spectrum)"
             )
 
     def enter(self, i: int, corner: int, from_slope: int, side: int = 0) -> None:
@@ -347,20 +376,18 @@ class Follower:
             self.factor.remove(i)
         self.alpha[i] = self._slope(i, from_slope)
         row = self._active_row(i)
-        floor = self._dependent(i)
-        pivot = self.factor.append(i, row, self.diag[i], floor)
-        self._check_pivot(i, pivot)
+        independent = self._admit(i, row)
         if not slanted:
             self._pull_on(i, -self._rate(i, old))
         self._place(i, 2 * corner + 1, side)
-        if pivot > floor:
+        if independent:
             return
         inward = -1.0 if from_slope == corner else 1.0
         try:
             self._exchange(i, row, inward)
         except _Unbounded:
             drift = self._offence * abs(self.route.stop - self.tau)
-            if self.alpha[i] != self._slope(i, from_slope) or drift > FORGIVEN * self.u_scale:
+            if self.alpha[i] != self._slope(i, from_slope) or drift > self.slack:
                 raise
             # A set of walls that meet in a single point admits no motion at all; what seems to
             # move there is rounding.
@@ -413,8 +440,7 @@ class Follower:
             return
         self.leave(j, out)
         again = self._active_row(i)
-        floor = self._dependent(i)
-        if self.factor.append(i, again, self.diag[i], floor) <= floor:
+        if not self._admit(i, again):
             self.pivots_here += 1
             if self.pivots_here > 4 * self.patience:
                 raise TraceError("the active columns cannot be made independent")
@@ -445,14 +471,14 @@ class Follower:
         return values, vectors, z
 
     def rebuild(self) -> None:
-        """Factor the active set anew, reducing it to an independent one."""
+        """Factor the active set anew, reducing it to a well independent one."""
         self._begin_pivots(self.u.size)
         self.factor.clear()
         r, rows = self.route, np.arange(self.u.size)
         slanted = (self.piece % 2 == 0) & (r.curvature[rows, self.piece // 2] > 0.0)
         for i in np.flatnonzero(slanted).tolist():
             bend = float(r.curvature[i, self.piece[i] // 2])
-            self.factor.append(i, self._active_row(i), self.diag[i] + 1.0 / bend, 0.0)
+            self._admit_slanted(i, bend)
         # Those farthest from the ends of their knots first: they are the likeliest to stay.
         steep = np.flatnonzero(self.piece % 2 == 1)
         low, high = self._end_of_knot(steep)
@@ -461,10 +487,7 @@ class Follower:
             if self.piece[i] % 2 == 0:
                 continue
             row = self._active_row(i)
-            floor = self._dependent(i)
-            pivot = self.factor.append(i, row, self.diag[i], floor)
-            self._check_pivot(i, pivot)
-            if pivot <= floor:
+            if not self._admit(i, row, WELL):
                 self._exchange(i, row, 1.0, either_way=True)
         self._oriented = False
 
@@ -543,7 +566,7 @@ class Follower:
         mass = mass * float(self._root.max()) + float(np.abs(self._pull).max(initial=0.0))
         fastest = float(np.abs(self._dalpha).max(initial=0.0))
         return (
-            2.0 * self.near_u / left + 4.0 * EPS * mass,
+            2.0 * self.near_u / left + 32.0 * EPS * mass,
             2.0 * self.near_a / left + 4.0 * EPS * fastest,
         )
 
@@ -602,6 +625,10 @@ class Follower:
         if not self._oriented:
             self._du = self._response_rates()
             self._oriented = True
+            # tau itself is rounded, and what moves fast is rounded with it.
+            blur = 4.0 * EPS * abs(self.tau)
+            self.near_u = max(self.near_u, blur * float(np.abs(self._du).max()))
+            self.near_a = max(self.near_a, blur * float(np.abs(self._dalpha).max(initial=0.0)))
         if not walls and not self.route.pin:
             walls = self._lingering(tied)
         return np.array(walls, dtype=np.int64)
@@ -629,8 +656,7 @@ class Follower:
         # Those whose flip moved nothing are at rest as long as they stand here.
         self.resting &= here
         for i in sorted(here - self.resting):
-            pivot = self.factor.pivot(self._active_row(i), self.diag[i])
-            if pivot > 1e3 * self._dependent(i):
+            if self.factor.pivot(self._active_row(i), self.diag[i]) > HELD * self.diag[i]:
                 return [i]
         return []
 
@@ -638,16 +664,14 @@ class Follower:
         """Whether coordinate i has gone to and fro at this point: then its speed is rounding.
 
         In exact arithmetic a coordinate that moves off its flat piece moves into its knot.  One
-        that goes back at once sits on a column so nearly dependent that its speed has no digit
-        left; it stays flat and may drift as far as that speed takes it, which must be nothing.
+        that goes back sits on a column so nearly dependent that its speed has no digit left.  It
+        is excused for the coming step, which is kept so short that it cannot drift noticeably.
         """
         self._crossed[i] = self._crossed.get(i, 0) + 1
         if self._crossed[i] <= TO_AND_FRO or self.piece[i] % 2 == 1:
             return False
-        drift = self._offence * abs(self.route.stop - self.tau)
-        if drift > FORGIVEN * self.u_scale:
-            return False
         self._unfence(i)
+        self._excused[i] = self._offence
         return True
 
     def _retie(self, before: Index) -> Index:
@@ -783,16 +807,20 @@ class Follower:
         """Go to the next break-point or the end of the route; return the length gone."""
         left = abs(self.route.stop - self.tau)
         step = min(self._nearest(), left)
-        # What happens within rounding of the end happens at the end.
-        if left - step <= 1e-13 * max(abs(self.route.stop), abs(self.route.start)):
-            step = left
+        for i, speed in self._excused.items():
+            step = min(step, self.slack / speed)
+            self._fence(i)
+        self._excused.clear()
+        # What happens within rounding of the end happens at the end; a fast alpha must not go the
+        # rest of the way for that.
+        arrived = left - step <= 1e-13 * max(abs(self.route.stop), abs(self.route.start))
         a = self.factor.index
         length = step * self.sign
         self.alpha[a] += length * self._dalpha
         # The solve works with b - rho e; the rate of b itself adds rho e'.
         self.b += length * (self._db + self.rho * self.route.target1)
         kernels.advance(self.u, self._du, length)
-        self.tau = self.route.stop if step >= left else self.tau + length
+        self.tau = self.route.stop if arrived else self.tau + length
         self.steps += 1
         return step
 
@@ -828,7 +856,7 @@ class Follower:
         Returns the coordinates that ended pinned on a route that does not pin.
         """
         self._refreshed = self.steps
-        if self.refresh() <= REPAIR:
+        if self.refresh() <= REPAIR + 1e-2 * self.slack / self.u_scale:
             self._oriented = False
             return NONE
         route, tau = self.route, self.tau
@@ -889,6 +917,12 @@ class Follower:
         Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
         """
         n = self.u.size
+        zero = np.zeros(n)
+        self.route = Route.settled(snap, target, zero, np.zeros_like(target))
+        self.tau = self.route.start
+        self._set_scales()
+        self._fence_all()
+        self.rebuild()
         rows, j = np.arange(n), self.piece // 2
         flat = self.piece % 2 == 0
         self.u = self.gram.matvec(self.alpha) + self.border @ self.b
@@ -911,10 +945,6 @@ class Follower:
             ]
         excess = self.border.T @ self.alpha - target
         route = Route.settled(snap, target, shift, excess)
-        self.route, self.tau = route, route.start
-        self._set_scales()
-        self._fence_all()
-        self.rebuild()
         self._settling = True
         try:
             self.travel(route)

@@ -126,7 +126,7 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     labels = []
     for k, name in enumerate(names):
         if heights[k].any():
-            text = name if heights[k, -1] else f"{name} (none)"
+            text = name if heights[k, -1] else f"{name} (none left)"
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
     _finish(ax, path, "coordinates on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))

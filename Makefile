@@ -1,0 +1,52 @@
+# Everything runs in a virtual environment of its own, .venv, made when first needed.
+# Needed beforehand: make and Python >= 3.11 (choose one with PYTHON=python3.12).
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Workers share the cores; a thread pool in each would have them fight.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint docs clean
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@echo "usage: make <target>   [PYTHON=python3.12] [WORKERS=2]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+demo: $(VENV)/.installed-demo ## trace four robust paths, print their certificates, draw them into out/
+	$(ONE_THREAD) $(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-test ## run the tests, all but the long proofs
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test-all: $(VENV)/.installed-test ## run every test, and every example of README and docs
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+	$(ONE_THREAD) $(BIN)/python docs/snippets.py
+
+lint: $(VENV)/.installed-lint ## check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp of an extra is renewed when the declared dependencies change, never otherwise.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "homotopy-qp needs Python 3.11 or newer; '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)

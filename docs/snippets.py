@@ -1,0 +1,87 @@
+"""Run the Python examples of README and docs and compare what they print with what is shown.
+
+A fenced block marked `python` is run; a block marked `text` directly after it is its output.
+The blocks of one file share their names, like cells of a notebook.
+
+    python docs/snippets.py            compare; exit code 1 where a page shows something else
+    python docs/snippets.py --write    write the output of this run into the pages
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n*^```text\n(?P<shown>.*?)^```\n)?", re.M | re.S
+)
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?", re.I)
+# Below this a number is rounding; it and the place where it was found differ between machines.
+ROUNDING = 1e-9
+AGREE = 1e-3
+
+
+def run(code: str, names: dict[str, object]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "<example>", "exec"), names)
+    return printed.getvalue()
+
+
+def same(shown: str, printed: str) -> bool:
+    left, right = shown.rstrip().splitlines(), printed.rstrip().splitlines()
+    return len(left) == len(right) and all(map(same_line, left, right))
+
+
+def same_line(shown: str, printed: str) -> bool:
+    a, b = [float(x) for x in NUMBER.findall(shown)], [float(x) for x in NUMBER.findall(printed)]
+    words = [" ".join(NUMBER.sub("#", line).split()) for line in (shown, printed)]
+    for x, y in zip(a, b, strict=False):
+        if x != 0.0 and max(abs(x), abs(y)) < ROUNDING:
+            return True
+        if abs(x - y) > AGREE * max(abs(x), abs(y)):
+            return False
+    return len(a) == len(b) and words[0] == words[1]
+
+
+def check(page: Path, write: bool) -> list[str]:
+    """Run one page; return a message for every block that shows something else."""
+    text, names, wrong, pieces, end = page.read_text(), {"__name__": page.stem}, [], [], 0
+    for block in BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        try:
+            printed = run(block["code"], names)
+        except Exception as error:
+            wrong.append(f"{page.name}:{line}: {type(error).__name__}: {error}")
+            continue
+        shown = block["shown"] or ""
+        if not same(shown, printed):
+            wrong.append(f"{page.name}:{line}: shown\n{shown}\nprinted\n{printed}")
+        if write and block["shown"] is not None:
+            pieces += [text[end : block.start("shown")], printed.rstrip() + "\n"]
+            end = block.end("shown")
+    if write and pieces:
+        page.write_text("".join(pieces) + text[end:])
+    return wrong
+
+
+def main() -> int:
+    write = "--write" in sys.argv[1:]
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    wrong = []
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        for page in PAGES:
+            wrong += check(page, write)
+    print("\n\n".join(wrong) or f"{len(PAGES)} pages show what their examples print")
+    return 1 if wrong and not write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

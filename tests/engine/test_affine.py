@@ -1,0 +1,71 @@
+"""The symbolic parameter keeps what it can express and refuses the rest."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+from homotopy import Affine, ModelError
+
+T = Affine.parameter()
+
+
+def evaluate(value: Affine, t: float) -> np.ndarray:
+    return value.const + value.rate * t
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda t: t,
+        lambda t: 3.0 - 2 * t,
+        lambda t: (t - 1) / 4 + t * 0.5,
+        lambda t: -(t + t) - 1.0,
+        lambda t: np.array([1.0, -2.0]) * t + np.array([0.5, 3.0]),
+        lambda t: np.array([1.0, -2.0]) - t,
+        lambda t: t * np.array([1.0, -2.0]) / np.array([4.0, 5.0]),
+        lambda t: np.float64(2.0) * t - np.int64(1),
+        lambda t: Affine.of(2.0) * t,
+    ],
+)
+def test_an_expression_means_the_same_symbolically_and_as_a_number(expression):
+    symbolic = expression(T)
+    assert isinstance(symbolic, Affine)
+    for t in (-1.5, 0.0, 2.0):
+        np.testing.assert_allclose(
+            evaluate(symbolic, t), np.asarray(expression(Affine.of(t)).const), rtol=1e-15
+        )
+        number = expression(t)
+        number = number.const if isinstance(number, Affine) else number
+        np.testing.assert_allclose(evaluate(symbolic, t), number, rtol=1e-15)
+
+
+def test_an_array_on_the_left_does_not_build_an_object_array():
+    product = np.arange(3.0) * T
+    assert isinstance(product, Affine)
+    np.testing.assert_array_equal(product.rate, [0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "wall",
+    [Affine.of(np.inf), T * 0.0 + np.inf, Affine.of(np.inf) * 2.0, 0.5 * (np.inf + 0.0 * T)],
+)
+def test_a_wall_at_infinity_does_not_move(wall):
+    assert wall.const == np.inf
+    assert wall.rate == 0.0
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "operation"),
+    [
+        (T, T, operator.mul),
+        (T, np.array([1.0, 2.0]) * T, operator.mul),
+        (1.0, T, operator.truediv),
+        (T, T, operator.truediv),
+    ],
+)
+def test_what_is_not_affine_is_refused(left, right, operation):
+    with pytest.raises(ModelError, match="not affine"):
+        operation(left, right)

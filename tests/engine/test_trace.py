@@ -1,0 +1,274 @@
+"""Starting, watching and stopping a trace."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from problems import case, sample_points
+from toys import Toy
+
+from homotopy import (
+    Homotopy,
+    Knot,
+    LossModel,
+    ModelError,
+    PathError,
+    Progress,
+    Slope,
+    Status,
+    TraceError,
+)
+
+HINGE = case("hinge", 50, 2, kernel="linear", C=5.0, intercept=True)
+LAD = case("lad", 50, 1, C=5.0, intercept=True, s=0.3)
+
+
+def assert_same_path(found, expected):
+    assert found.certify().ok
+    np.testing.assert_allclose(found.traced, expected.traced, rtol=1e-10)
+    for t in sample_points(expected, 25):
+        np.testing.assert_allclose(found.response(t), expected.response(t), rtol=1e-8, atol=1e-8)
+        assert found.objective(t) == pytest.approx(expected.objective(t), rel=1e-9)
+
+
+# ------------------------------------------------------------------ starts
+
+
+GUESSES = {
+    "zeros": lambda n, rng: np.zeros(n),
+    "noise": lambda n, rng: rng.normal(size=n),
+    "huge": lambda n, rng: 1e4 * rng.normal(size=n),
+    "all at C": lambda n, rng: np.full(n, 5.0),
+    "one": lambda n, rng: np.eye(n)[3],
+    "negative": lambda n, rng: -5.0 * rng.random(n),
+}
+
+
+@pytest.mark.parametrize("guess", list(GUESSES))
+@pytest.mark.parametrize("problem", [HINGE, LAD], ids=["hinge", "lad"])
+@pytest.mark.parametrize("path", ["theta", "s"])
+def test_any_guess_leads_to_the_same_path(problem, path, guess):
+    model = problem.model(path=path)
+    cold = Homotopy(model).trace()
+    start = GUESSES[guess](50, np.random.default_rng(0))
+    assert_same_path(Homotopy(model).trace(start=start), cold)
+
+
+def test_a_list_is_as_good_as_an_array():
+    cold = HINGE.trace()
+    assert_same_path(Homotopy(HINGE.model()).trace(start=[0.0] * 50), cold)
+
+
+@pytest.mark.parametrize("n", [70, 150])
+def test_a_warm_start_on_a_kernel_never_formed_before(n):
+    """Columns are computed as they are needed, beyond the first store of the Gram operator."""
+    for seed in range(4):
+        problem = case("lad", n, seed, d=2, gamma=0.05, C=1.0)
+        cold = problem.trace()
+        assert_same_path(Homotopy(problem.model()).trace(start=np.zeros(n)), cold)
+
+
+def test_a_good_start_costs_less_than_a_bad_one():
+    cold = HINGE.trace()
+    exact = Homotopy(HINGE.model()).trace(start=cold.alpha(1.0))
+    far = Homotopy(HINGE.model()).trace(start=np.full(50, 5.0))
+    assert exact.counts["start_steps"] <= 2 < far.counts["start_steps"]
+
+
+@pytest.mark.parametrize("problem", [HINGE, LAD], ids=["hinge", "lad"])
+def test_another_path_is_a_start(problem):
+    first = problem.trace()
+    assert_same_path(Homotopy(problem.model()).trace(start=first), first)
+    near = problem.model(C=5.5)
+    cold = Homotopy(near).trace()
+    warm = Homotopy(near).trace(start=first)
+    assert_same_path(warm, cold)
+    # The other path of the same data, although its parameter is another one.
+    other = problem.model(path="s")
+    assert_same_path(Homotopy(other).trace(start=first), Homotopy(other).trace())
+
+
+def test_a_path_without_intercept_starts_one_with():
+    without = Homotopy(HINGE.model(fit_intercept=False)).trace()
+    assert_same_path(Homotopy(HINGE.model()).trace(start=without), HINGE.trace())
+
+
+def test_a_model_may_bring_its_own_guess():
+    class Guessing(type(HINGE.model())):
+        def initial_guess(self):
+            return np.linspace(0, 1, 50)
+
+    model = Guessing(HINGE.X, HINGE.y, C=5.0, kernel="linear", fit_intercept=True)
+    assert_same_path(Homotopy(model).trace(), HINGE.trace())
+
+
+@pytest.mark.parametrize("shape", [(49,), (51,), (50, 1), (1, 50), ()])
+def test_a_start_of_the_wrong_shape_is_an_error(shape):
+    with pytest.raises(ModelError, match=r"start: expected an alpha of shape \(50,\), got"):
+        Homotopy(HINGE.model()).trace(start=np.zeros(shape))
+
+
+def test_a_start_that_is_not_finite_or_not_numbers_is_an_error():
+    bad = np.zeros(50)
+    bad[7] = np.nan
+    with pytest.raises(ModelError, match=r"start: .*not finite"):
+        Homotopy(HINGE.model()).trace(start=bad)
+    with pytest.raises(ModelError, match="start"):
+        Homotopy(HINGE.model()).trace(start=["a"] * 50)
+
+
+def test_a_path_of_another_size_is_no_start():
+    other = case("hinge", 20, 0).trace()
+    with pytest.raises(PathError, match="the path has 20 coordinates, the model has 50"):
+        Homotopy(HINGE.model()).trace(start=other)
+
+
+# ------------------------------------------------------------------ options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"d_step": "daqp"}, "d_step must be 'auto', 'homotopy' or 'osqp', got 'daqp'"),
+        ({"max_breakpoints": 0}, "max_breakpoints must be a positive integer, got 0"),
+        ({"max_breakpoints": -3}, "max_breakpoints must be a positive integer, got -3"),
+        ({"max_breakpoints": 2.5}, "max_breakpoints must be a positive integer, got 2.5"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(ModelError, match=message):
+        Homotopy(HINGE.model(), **options)
+
+
+def test_the_model_must_be_one():
+    with pytest.raises(ModelError, match="model must be a LossModel, got 3"):
+        Homotopy(3)
+    with pytest.raises(ModelError, match="model must be a LossModel"):
+        Homotopy(type(HINGE.model()))
+    with pytest.raises(TypeError, match="polyline"):
+        LossModel()
+
+
+def test_the_engine_keeps_nothing_between_traces():
+    engine = Homotopy(HINGE.model())
+    first, second = engine.trace(), engine.trace()
+    np.testing.assert_array_equal(first.breakpoints, second.breakpoints)
+    for t in first.breakpoints:
+        np.testing.assert_array_equal(first.alpha(t), second.alpha(t))
+
+
+# ------------------------------------------------------------------ watching and stopping
+
+
+def test_a_callback_sees_every_break_point():
+    seen: list[Progress] = []
+    path = Homotopy(HINGE.model()).trace(callback=seen.append)
+    assert path.complete
+    assert [p.breakpoints for p in seen] == list(range(1, len(seen) + 1))
+    np.testing.assert_array_equal([p.t for p in seen], path.breakpoints[1:])
+    assert seen[-1].t == 0.0
+    assert seen[-1].jumps <= len(path.jumps)
+    assert all(a.jumps <= b.jumps for a, b in itertools.pairwise(seen))
+
+
+def test_a_callback_stops_the_trace():
+    whole = HINGE.trace()
+    path = Homotopy(HINGE.model()).trace(callback=lambda p: p.t < 0.5)
+    assert path.status is Status.CALLBACK
+    assert not path.complete
+    stopped = path.traced[1]
+    assert 0 < stopped < 0.5
+    count = len(path.breakpoints)
+    np.testing.assert_allclose(path.breakpoints, whole.breakpoints[:count], rtol=1e-12)
+    assert path.certify().ok
+    assert path.span == (1.0, 0.0)
+    assert path.traced[0] == 1.0
+    with pytest.raises(PathError, match="stopped by the callback"):
+        path.alpha(0.0)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 12])
+def test_max_breakpoints_stops_the_trace(limit):
+    whole = HINGE.trace()
+    assert len(whole.segments) > 12
+    path = HINGE.trace(max_breakpoints=limit)
+    assert path.status is Status.LIMIT
+    assert len(path.segments) <= limit
+    np.testing.assert_allclose(
+        path.breakpoints, whole.breakpoints[: len(path.breakpoints)], rtol=1e-12
+    )
+    assert path.certify().ok
+    assert all(
+        whole.objective(t) == pytest.approx(path.objective(t)) for t in path.breakpoints[:-1]
+    )
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    path = HINGE.trace(max_breakpoints=100_000)
+    assert path.complete
+
+
+@pytest.mark.parametrize("path", ["theta", "s"])
+def test_an_interrupt_returns_what_was_traced(path):
+    def interrupt(progress):
+        if progress.breakpoints == 4:
+            raise KeyboardInterrupt
+
+    partial = Homotopy(HINGE.model(path=path)).trace(callback=interrupt)
+    assert partial.status is Status.INTERRUPTED
+    assert len(partial.segments) == 4
+    assert "interrupted by the user" in repr(partial)
+    assert partial.certify().ok
+
+
+def test_an_error_in_a_callback_is_the_callers():
+    def fail(progress):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Homotopy(HINGE.model()).trace(callback=fail)
+
+
+def test_progress_shows_a_bar_that_fills(capsys):
+    path = Homotopy(HINGE.model()).trace(progress=True)
+    assert path.complete
+    err = capsys.readouterr().err
+    assert "theta" in err
+    assert "100%" in err
+
+
+def test_progress_without_tqdm_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ModelError, match=r"needs tqdm; install homotopy-qp\[progress\]"):
+        Homotopy(HINGE.model()).trace(progress=True)
+
+
+# ------------------------------------------------------------------ trouble
+
+
+def test_a_trace_error_carries_the_path_so_far():
+    # The lower wall of one coordinate rises above what its upper wall allows: nothing is feasible
+    # beyond t = 1, where the two walls of identical coordinates cross.
+    def pieces(t):
+        low = np.array([1.0, 0.0]) * t
+        return (
+            Slope("wall+", np.array([np.inf, 1.0])),
+            Knot("low", low + np.array([0.0, -5.0])),
+            Slope("free", np.array([0.0, 0.0])),
+            Knot("high", np.array([50.0, 1.0])),
+            Slope("wall-", np.array([-1.0, -np.inf])),
+        )
+
+    with pytest.raises(TraceError) as caught:
+        Homotopy(Toy(np.ones((2, 2)), (0.0, 2.0), pieces)).trace()
+    assert isinstance(caught.value, RuntimeError)
+    path = caught.value.path
+    assert path is not None
+    assert path.status is Status.FAILED
+    assert path.traced == pytest.approx((0.0, 1.0))
+    assert path.response(0.5) == pytest.approx([0.5, 0.5])
+    assert path.certify().ok
