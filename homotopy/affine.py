@@ -66,10 +66,10 @@ class Affine:
                 "polyline: a product of two quantities that both move with t is not affine; "
                 "a polyline may only hold const + rate * t"
             )
-        with np.errstate(invalid="ignore"):
-            return Affine(
-                self.const * right.const, self.const * right.rate + self.rate * right.const
-            )
+        # 0 * inf is 0 here: an infinite slope that does not move has rate 0, not nan.
+        rate = np.where(right.rate == 0.0, 0.0, _finite(self.const) * right.rate)
+        rate = rate + np.where(self.rate == 0.0, 0.0, self.rate * _finite(right.const))
+        return Affine(self.const * right.const, rate)
 
     __rmul__ = __mul__
 
@@ -80,3 +80,8 @@ class Affine:
 
     def __rtruediv__(self, other: object) -> Affine:
         raise ModelError("polyline: division by a quantity that moves with t is not affine")
+
+
+def _finite(value: Array) -> Array:
+    """Zero in place of what is infinite; a moving infinity is refused when the model is compiled."""
+    return np.where(np.isfinite(value), value, 0.0)

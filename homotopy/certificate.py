@@ -49,7 +49,8 @@ class Certificate:
     ----------
     checks : tuple of Check
         * polyline: distance of every (u_i, alpha_i) to its polyline, the u part relative to
-          ``max(scale of corners, |u_i|)``, the alpha part to the largest finite slope;
+          ``max(scale of corners, |u_i|)``, the alpha part to the largest finite slope of the
+          path or the largest alpha;
         * border: ``|B^T alpha - e|`` relative to the terms of the sum or the largest slope;
         * continuity: change of ``Q alpha`` (that is, of w) and of the objective between segments
           that meet without a jump (b need not be unique there, nor alpha along directions that
@@ -173,6 +174,8 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
     polyline, border, continuity = _Tally(), _Tally(), _Tally()
     jumps, corners = _Tally(), _Tally()
     jump_times = {j.t for j in path.jumps}
+    ends = [_Lines.evaluate(model, t, n).scales() for t in path.traced]
+    spread, height = (max(values) for values in zip(*ends, strict=True))
     previous: tuple[float, Array, Array, float] | None = None
     sides: dict[tuple[float, str], float] = {}
     points = _points(path)
@@ -185,7 +188,6 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
         for c, (k, t, where) in enumerate(batch):
             alpha, b, u = alphas[:, c], bs[:, c], responses[:, c]
             lines = _Lines.evaluate(model, t, n)
-            spread, height = lines.scales()
             a_scale = max(height, float(np.abs(alpha).max())) or 1.0
             u_scale = np.maximum(spread, np.abs(u))
             off = lines.distance(u, alpha, u_scale, a_scale)
@@ -221,9 +223,13 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
                         near = np.flatnonzero(on_it & (rise > 1e-12 * a_scale))
                         corners.add(float(_loose(path, lines, u, u_scale, near)), t, n)
     for t in sorted(jump_times):
+        if (t, "before") not in sides:
+            # The path does not break where a jump is recorded.
+            jumps.add(np.inf, t)
+            continue
         before, after = sides[t, "before"], sides[t, "after"]
         here = [j for j in path.jumps if j.t == t]
-        size = max(abs(before), abs(after), np.finfo(float).tiny)
+        size = max(abs(before), abs(after), spread * height, np.finfo(float).tiny)
         rise = max(after - before, 0.0) / size
         moved = any(j.moved for j in here)
         recorded = max(

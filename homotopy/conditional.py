@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from homotopy.errors import TraceError
 from homotopy.model import Problem
-from homotopy.polyline import JUMP, SEAM, Snapshot
+from homotopy.polyline import Snapshot
 
 __all__ = ["ConditionalQP", "ConditionalSolver", "osqp_solver"]
 
@@ -59,53 +59,52 @@ class ConditionalQP:
         cls, problem: Problem, snap: Snapshot, target: Array, branches: list[slice]
     ) -> ConditionalQP:
         """The conditional problem for `branches`, one slice of slopes a coordinate."""
-        base, owner, way, price, upper, bend = [], [], [], [], [], []
+        base: list[float] = []
+        owner: list[int] = []
+        columns: list[tuple[float, float, float, float]] = []
         k = snap.corner.shape[1]
 
         def variable(i: int, sign: float, cost: float, limit: float, curve: float = 0.0) -> None:
             owner.append(i)
-            way.append(sign)
-            price.append(cost)
-            upper.append(limit)
-            bend.append(curve)
+            columns.append((sign, cost, limit, curve))
 
         for i, branch in enumerate(branches):
             first, last = branch.start, branch.stop - 1
-            # Height of alpha at the right end of a slanted rightmost slope would be -inf.
-            lowest = _height(snap, i, last, np.inf if last == k else snap.corner[i, last])
-            if not np.isfinite(lowest):
-                lowest = _height(snap, i, last, snap.corner[i, last - 1]) if last else 0.0
-                lowest = lowest if np.isfinite(lowest) else 0.0
-                cost = snap.corner[i, last - 1] if last else 0.0
-                c = float(snap.curvature[i, last])
-                variable(i, -1.0, cost, np.inf, 1.0 / c if c > 0 else 0.0)
+            # alpha is counted from the right end of the branch, where it is lowest; where it falls
+            # without end there (a wall, or a slanted last slope), from the last corner.
+            right = np.inf if last == k else float(snap.corner[i, last])
+            bend = float(snap.curvature[i, last])
+            endless = not np.isfinite(_height(snap, i, last, right))
+            if endless:
+                right = float(snap.corner[i, last - 1]) if last > first else 0.0
+            steepest = last if np.isfinite(snap.slope[i, last]) else last - 1
+            lowest = _height(snap, i, steepest, right)
             base.append(lowest)
-            if last < k and snap.kind[i, last] == JUMP and np.isfinite(snap.corner[i, last]):
-                variable(i, -1.0, snap.corner[i, last], np.inf)
-            for j in range(last, first - 1, -1):
-                right = np.inf if j == k else snap.corner[i, j]
-                left = -np.inf if j == 0 else snap.corner[i, j - 1]
-                c = float(snap.curvature[i, j])
-                if c > 0.0:
-                    if np.isfinite(right):
-                        limit = c * (right - left) if np.isfinite(left) else np.inf
-                        variable(i, 1.0, right, limit, 1.0 / c)
-                if j > first and snap.kind[i, j - 1] != SEAM:
-                    limit = _height(snap, i, j - 1, left) - _height(snap, i, j, left)
-                    start = _height(snap, i, j, left)
-                    variable(i, 1.0, left, limit if np.isfinite(start) else np.inf)
-            if first > 0 and snap.kind[i, first - 1] == JUMP:
-                if np.isfinite(snap.corner[i, first - 1]):
-                    variable(i, 1.0, snap.corner[i, first - 1], np.inf)
+            if endless:
+                variable(i, -1.0, right, np.inf, 1.0 / bend if bend > 0.0 else 0.0)
+            elif last < k and np.isfinite(right):
+                variable(i, -1.0, right, np.inf)
+            reached = lowest
+            for j in range(steepest, first - 1, -1):
+                left = -np.inf if j == 0 else float(snap.corner[i, j - 1])
+                bend = float(snap.curvature[i, j])
+                if bend > 0.0 and not (endless and j == last > first):
+                    start = (float(snap.slope[i, j]) - reached) / bend
+                    variable(i, 1.0, start, bend * (start - left), 1.0 / bend)
+                    reached = _height(snap, i, j, left)
+                if j > first:
+                    top = _height(snap, i, j - 1, left)
+                    if top > reached:
+                        variable(i, 1.0, left, top - reached)
+                        reached = top
+            if first > 0 and np.isfinite(snap.corner[i, first - 1]):
+                variable(i, 1.0, float(snap.corner[i, first - 1]), np.inf)
         return cls(
             problem,
             target,
             np.array(base),
             np.array(owner, dtype=np.int64),
-            np.array(way),
-            np.array(price),
-            np.array(upper),
-            np.array(bend),
+            *np.array(columns, dtype=float).reshape(-1, 4).T,
         )
 
     def alpha(self, z: Array) -> Array:

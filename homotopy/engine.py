@@ -214,7 +214,10 @@ class _Trace:
                     f"start: the path has {alpha.size} coordinates, the model has {n}"
                 )
             return alpha, b if b.size == m else estimate_border(problem, snap, alpha)
-        alpha = np.array(start, dtype=float)
+        try:
+            alpha = np.array(start, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"start: expected a Path or {n} numbers, got {start!r}") from None
         if alpha.shape != (n,):
             raise ModelError(f"start: expected an alpha of shape ({n},), got {alpha.shape}")
         if not np.all(np.isfinite(alpha)):

@@ -70,8 +70,12 @@ REPAIR = 1e-10
 REFRESH = 64
 
 
-class _Unbounded(TraceError):
-    """A null direction along which nothing reaches an end."""
+class Unbounded(TraceError):
+    """A null direction along which nothing reaches an end; `coordinate` is the one that moves."""
+
+    def __init__(self, message: str, coordinate: int) -> None:
+        super().__init__(message)
+        self.coordinate = coordinate
 
 
 class Follower:
@@ -87,7 +91,9 @@ class Follower:
         Slope j is 2j, corner j is 2j + 1.
     side : int8 array (n,)
         For a coordinate pinned to a jump corner: -1 if its branch lies left, +1 if right; else 0.
-    steps, pivots : int
+    wall : dict
+        Coordinate -> the jump corner it presses on, for those `orient` returned.
+    steps, pivots, repairs : int
         Counters, for reports.
     """
 
@@ -99,6 +105,7 @@ class Follower:
         self.side = np.zeros(n, dtype=np.int8)
         self.steps = self.pivots = self.repairs = 0
         self.resting: set[int] = set()
+        self.wall: dict[int, int] = {}
         self._offence = np.inf
         self._excused: dict[int, float] = {}
         self._refreshed = 0
@@ -315,13 +322,16 @@ class Follower:
         else:
             self._pull_on(i, -self._rate(i, old))
         self._place(i, new)
-        if self._is_active(i, new):
-            bend = float(self.route.curvature[i, slope])
+        self._arrive(i, slope)
+
+    def _arrive(self, i: int, slope: int) -> None:
+        """Take up coordinate i, just placed on `slope`: into the factor, or among the flat."""
+        self.alpha[i] = self._slope(i, slope)
+        bend = float(self.route.curvature[i, slope])
+        if bend > 0.0:
             self._admit_slanted(i, bend)
-            self.alpha[i] = self._slope(i, slope)
         else:
-            self.alpha[i] = self._slope(i, slope)
-            self._pull_on(i, self._rate(i, new))
+            self._pull_on(i, self._rate(i, 2 * slope))
 
     def put(self, i: int, slope: int) -> None:
         """Coordinate i is given another side: it stands on `slope`, its alpha not yet there."""
@@ -385,7 +395,7 @@ class Follower:
         inward = -1.0 if from_slope == corner else 1.0
         try:
             self._exchange(i, row, inward)
-        except _Unbounded:
+        except Unbounded:
             drift = self._offence * abs(self.route.stop - self.tau)
             if self.alpha[i] != self._slope(i, from_slope) or drift > self.slack:
                 raise
@@ -413,9 +423,10 @@ class Follower:
         way = 1 if either_way and room[1].min() < room[0].min() else 0
         step = float(room[way].min())
         if not np.isfinite(step):
-            raise _Unbounded(
+            raise Unbounded(
                 f"no optimum exists beyond tau={self.tau:.17g}: coordinate {i} must move and "
-                "nothing bounds it (the problem is infeasible or unbounded from here on)"
+                "nothing bounds it (the problem is infeasible or unbounded from here on)",
+                i,
             )
         bounded = np.flatnonzero(np.isfinite(room[way]))
         weight = np.abs(v[bounded])
@@ -435,8 +446,7 @@ class Follower:
         if j == i:
             # It went through its whole knot: on to the far slope without ever joining A.
             self._place(i, 2 * out)
-            self.alpha[i] = self._slope(i, out)
-            self._pull_on(i, self._rate(i, 2 * out))
+            self._arrive(i, out)
             return
         self.leave(j, out)
         again = self._active_row(i)
@@ -653,6 +663,7 @@ class Follower:
                     at = self.route.corner0[i, c] + rate * self.tau
                     if abs(self.u[i] - at) <= self.near_u and abs(self._du[i] - rate) <= still_u:
                         here.add(i)
+                        self.wall[i] = c
         # Those whose flip moved nothing are at rest as long as they stand here.
         self.resting &= here
         for i in sorted(here - self.resting):
@@ -714,6 +725,7 @@ class Follower:
                 corner = p // 2 if way > 0 else p // 2 - 1
                 if r.kind[i, corner] == JUMP and not r.pin:
                     walls.append(i)
+                    self.wall[i] = corner
                 else:
                     rate = self._high1[i] if way > 0 else self._low1[i]
                     self._offence = abs(speed - rate)
@@ -753,7 +765,9 @@ class Follower:
                 f"no optimum exists beyond tau={self.tau:.17g}: the border equations cannot be "
                 "balanced (B^T alpha = e has no solution within the slopes)"
             )
-        tied = np.flatnonzero(room * np.abs(du) <= step * np.abs(du) + self.near_u)
+        reached = np.flatnonzero(np.isfinite(room))
+        weight = np.abs(du[reached])
+        tied = reached[room[reached] * weight <= step * weight + self.near_u]
         i = int(tied[np.argmax(np.abs(du[tied]))])
         if self.pivots_here > self.patience:
             i = int(tied[0])
@@ -766,6 +780,7 @@ class Follower:
         way = 1 if du[i] > 0 else -1
         corner = int(self.piece[i]) // 2 - (0 if way > 0 else 1)
         if self.route.kind[i, corner] == JUMP and not self.route.pin:
+            self.wall[i] = corner
             return np.array([i])
         self._cross(i, way)
         return NONE

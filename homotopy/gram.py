@@ -81,6 +81,14 @@ class DenseGram(Gram):
         self._matrix = np.ascontiguousarray(matrix, dtype=float)
         if self._matrix.ndim != 2 or self._matrix.shape[0] != self._matrix.shape[1]:
             raise DataError(f"DenseGram: expected a square matrix, got shape {self._matrix.shape}")
+        if not np.all(np.isfinite(self._matrix)):
+            raise DataError("DenseGram: the matrix holds values that are not finite")
+        off = float(np.abs(self._matrix - self._matrix.T).max(initial=0.0))
+        if off > 1e-8 * float(np.abs(self._matrix).max(initial=0.0)):
+            raise DataError(
+                f"DenseGram: the matrix is not symmetric (entries differ by {off:.3g}); "
+                "use (Q + Q.T) / 2 if that is meant"
+            )
         self.size = self._matrix.shape[0]
         self.diag = np.ascontiguousarray(np.diagonal(self._matrix))
 
@@ -139,13 +147,16 @@ class KernelGram(Gram):
         return slots
 
     def column(self, i: int) -> Array:
-        row: Array = self._store[self._slots(np.array([i]))[0]]
+        slot = self._slots(np.array([i]))[0]
+        row: Array = self._store[slot]
         return row
 
     def block(self, rows: Index, columns: Index) -> Array:
         if rows.size < columns.size:
-            return self._store[np.ix_(self._slots(rows), columns)]
-        return self._store[np.ix_(self._slots(columns), rows)].T
+            slots = self._slots(rows)
+            return self._store[np.ix_(slots, columns)]
+        slots = self._slots(columns)
+        return self._store[np.ix_(slots, rows)].T
 
     def combine(self, index: Index, weights: Array) -> Array:
         slots = self._slots(index)

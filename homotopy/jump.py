@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
-from homotopy.follow import Follower
+from homotopy.follow import Follower, Unbounded
 from homotopy.model import Problem
 from homotopy.polyline import Snapshot
 from homotopy.route import Route
@@ -153,7 +153,13 @@ class Crossing:
         if t == stop:
             return self.release(follower)
         follower.load(attrs.evolve(Route.along(self.problem, t, stop), pin=True))
-        follower.orient()
+        try:
+            follower.orient()
+        except Unbounded as swept:
+            # A wall sweeps over a coordinate that cannot move with it.
+            if follower.side[swept.coordinate] == 0:
+                raise
+            return np.array([swept.coordinate])
         return np.flatnonzero(follower.side)
 
     def sides(self, follower: Follower) -> npt.NDArray[np.int8]:
@@ -178,7 +184,7 @@ class Crossing:
         self, follower: Follower, snap: Snapshot, target: Array, flip: Index, used: str
     ) -> str:
         for i in flip.tolist():
-            follower.put(i, self._other_side(follower, snap, i))
+            follower.put(i, self._other_side(follower, i))
         if self.mode != "osqp":
             backup = (follower.alpha.copy(), follower.b.copy(), follower.u.copy())
             pieces = (follower.piece.copy(), follower.side.copy())
@@ -193,14 +199,12 @@ class Crossing:
         self._solve(follower, snap, target)
         return "osqp"
 
-    def _other_side(self, follower: Follower, snap: Snapshot, i: int) -> int:
+    def _other_side(self, follower: Follower, i: int) -> int:
         """The slope across the jump corner on which coordinate i stands."""
         j = int(follower.piece[i]) // 2
         if follower.piece[i] % 2 == 1:
             return j + 1 if follower.side[i] < 0 else j
-        jump = self.problem.polylines.jump
-        corners = [c for c in (j, j - 1) if 0 <= c < jump.size and jump[c]]
-        corner = min(corners, key=lambda c: abs(snap.corner[i, c] - follower.u[i]))
+        corner = follower.wall[i]
         return corner + 1 if corner == j else corner
 
     def _translated(

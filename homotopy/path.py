@@ -11,6 +11,7 @@ import enum
 import hashlib
 import json
 import os
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from homotopy.errors import PathError
 from homotopy.jump import JumpRecord
 from homotopy.model import LossModel, Problem
+from homotopy.report import counted, summary
 
 if TYPE_CHECKING:
     from homotopy.certificate import Certificate
@@ -40,6 +42,9 @@ class Status(enum.Enum):
     CALLBACK = "stopped by the callback"
     INTERRUPTED = "interrupted by the user"
     FAILED = "stopped by numerical trouble"
+
+
+_JUMP_ARRAYS = ("t", "before", "after", "rounds", "moved", "steps", "solver", "offset", "flipped")
 
 
 def _read_only(value: Any) -> Any:
@@ -88,6 +93,9 @@ class Segments:
         return sum(int(getattr(self, a.name).nbytes) for a in attrs.fields(Segments))
 
 
+_ARRAYS = tuple(a.name for a in attrs.fields(Segments)) + tuple(f"jump_{a}" for a in _JUMP_ARRAYS)
+
+
 @attrs.frozen(eq=False, repr=False)
 class Path:
     """A traced path; every method is exact at any t inside the span.
@@ -130,7 +138,8 @@ class Path:
         name = self.model.parameter
         return (
             f"<Path of {type(self.model).__name__}: {name} {start:.6g} -> {stop:.6g}, "
-            f"{self.breakpoints.size} break-points, {len(self.jumps)} jumps; {self.status.value}>"
+            f"{counted(self.breakpoints.size, 'break-point')}, "
+            f"{counted(len(self.jumps), 'jump')}; {self.status.value}>"
         )
 
     def _locate(self, t: float, side: str) -> tuple[int, float]:
@@ -232,8 +241,6 @@ class Path:
 
     def summary(self) -> str:
         """A readable account: span, break-points, jumps."""
-        from homotopy.report import summary
-
         return summary(self)
 
     # ------------------------------------------------------------------ files
@@ -277,12 +284,15 @@ class Path:
             header = json.loads(data.pop("header").tobytes().decode())
         except FileNotFoundError:
             raise PathError(f"{os.fspath(file)}: no such file") from None
-        except (KeyError, ValueError, OSError) as error:
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise PathError(f"{os.fspath(file)}: not a saved path ({error})") from None
         if header.get("format") != FORMAT:
             raise PathError(
                 f"{os.fspath(file)}: format {header.get('format')!r}; this version reads {FORMAT}"
             )
+        missing = sorted(set(_ARRAYS) - set(data))
+        if missing:
+            raise PathError(f"{os.fspath(file)}: not a whole saved path, {missing[0]!r} is missing")
         problem = Problem.compile(model)
         if header["fingerprint"] != fingerprint(problem):
             raise PathError(

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["summary"]
+__all__ = ["counted", "summary"]
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 jump``, ``2 jumps``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def summary(path: Path, most: int = 12) -> str:
@@ -17,7 +22,7 @@ def summary(path: Path, most: int = 12) -> str:
     n = path.problem.gram.size
     lines = [
         f"{type(path.model).__name__}: {name} from {start:.6g} to {stop:.6g}, n = {n}",
-        f"  {path.breakpoints.size} break-points, {len(path.jumps)} jumps; "
+        f"  {counted(path.breakpoints.size, 'break-point')}, {counted(len(path.jumps), 'jump')}; "
         f"steps: {path.counts['start_steps']} to the start, {path.counts['c_steps']} in C-steps, "
         f"{path.counts['d_steps']} in D-steps",
         f"  {path.status.value}",

@@ -55,6 +55,10 @@ class Optimum:
     value: float
 
 
+class Infeasible(Exception):
+    """No point satisfies the constraints."""
+
+
 def solve_qp(H: Any, f: Any, A: Any, low: Any, high: Any) -> Array:
     """``min 1/2 x'Hx + f'x, low <= A x <= high`` by DAQP; equal bounds are equations."""
     low, high = np.asarray(low, float), np.asarray(high, float)
@@ -68,6 +72,8 @@ def solve_qp(H: Any, f: Any, A: Any, low: Any, high: Any) -> Array:
         primal_tol=1e-10,
         iter_limit=100_000,
     )
+    if flag == -1:
+        raise Infeasible
     if flag <= 0:
         raise RuntimeError(f"DAQP ended with flag {flag}")
     return np.asarray(x)

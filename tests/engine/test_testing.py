@@ -48,9 +48,7 @@ def test_a_class_instead_of_an_instance():
 
 def test_a_declaration_that_does_not_compile():
     model = Toy(np.eye(2), (0.0, 2.0), lambda t: (Slope("L", t * t),))
-    with pytest.raises(
-        AssertionError, match=r"Toy: the declaration does not compile: .*not affine"
-    ):
+    with pytest.raises(AssertionError, match=r"Toy: the declaration does not compile.*not affine"):
         check_plugin(model)
 
 

@@ -1,0 +1,69 @@
+"""The convex start against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import kernel_matrix
+from problems import case
+from sklearn.svm import SVC, SVR
+
+# libsvm keeps its kernel in single precision; at large C its own error passes 1e-6.
+SEEDS = range(3)
+
+
+def svc_dual(problem):
+    """The dual value of scikit-learn's solution: it bounds the optimum from below."""
+    K = kernel_matrix(problem.X, problem.X, problem.kernel, problem.gamma)
+    svc = SVC(C=problem.C, kernel="precomputed", tol=1e-10).fit(K, problem.y)
+    signed = np.zeros(len(problem.y))
+    signed[svc.support_] = svc.dual_coef_[0]
+    return np.abs(signed).sum() - 0.5 * signed @ K @ signed, svc.intercept_[0]
+
+
+def svr_dual(problem):
+    K = kernel_matrix(problem.X, problem.X, problem.kernel, problem.gamma)
+    svr = SVR(C=problem.C, kernel="precomputed", epsilon=0.0, tol=1e-10).fit(K, problem.y)
+    beta = np.zeros(len(problem.y))
+    beta[svr.support_] = svr.dual_coef_[0]
+    return problem.y @ beta - 0.5 * beta @ K @ beta, svr.intercept_[0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("data", ["normal", "integer"])
+@pytest.mark.parametrize(("kind", "dual"), [("hinge", svc_dual), ("lad", svr_dual)])
+def test_at_theta_1_the_objective_is_that_of_scikit_learn(kind, dual, data, C, kernel, seed):
+    problem = case(kind, 60, seed, data=data, C=C, kernel=kernel, intercept=True)
+    value, _ = dual(problem)
+    path = problem.trace(max_breakpoints=1)
+    assert path.objective(1.0) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "dual"), [("hinge", svc_dual), ("lad", svr_dual)])
+def test_the_intercept_is_that_of_scikit_learn(kind, dual):
+    problem = case(kind, 60, 4, C=1.0, intercept=True)
+    _, intercept = dual(problem)
+    assert problem.trace(max_breakpoints=1).intercept(1.0) == pytest.approx(intercept, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_start_of_both_paths_is_the_convex_optimum_of_daqp(kind, C, intercept):
+    for path in ("theta", "s"):
+        problem = case(kind, 50, 6, C=C, intercept=intercept, path=path)
+        expected = problem.reference().convex().value
+        traced = problem.trace(max_breakpoints=1)
+        assert traced.objective(traced.traced[0], "before") == pytest.approx(expected, rel=1e-8)
+
+
+def test_predictions_at_theta_1_are_those_of_scikit_learn():
+    problem = case("hinge", 80, 8, C=2.0, gamma=0.4, intercept=True)
+    svc = SVC(C=2.0, gamma=0.4, tol=1e-10).fit(problem.X, problem.y)
+    new = np.random.default_rng(0).normal(size=(50, 3))
+    path = problem.trace(max_breakpoints=1)
+    np.testing.assert_allclose(
+        path.decision_function(new, 1.0), svc.decision_function(new), atol=1e-4
+    )
