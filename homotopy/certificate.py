@@ -24,6 +24,8 @@ __all__ = ["Certificate", "Check", "certify"]
 Array = npt.NDArray[np.float64]
 
 BATCH = 64
+# A response within this part of its scale stands on a corner.
+STANDING = 1e-12
 # A segment shorter than this part of the path is too brief to tell standing from leaving.
 BRIEF = 1e-8
 # A change v of alpha with v'Qv below this part of its terms is null to rounding.
@@ -219,7 +221,7 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
                 for j, (at, is_jump) in enumerate(lines.corners):
                     if is_jump:
                         rise = lines.height(j + 1, at) - lines.height(j, at)
-                        on_it = np.abs(u - at) <= 1e-10 * u_scale
+                        on_it = np.abs(u - at) <= STANDING * u_scale
                         near = np.flatnonzero(on_it & (rise > 1e-12 * a_scale))
                         corners.add(float(_loose(path, lines, u, u_scale, near)), t, n)
     for t in sorted(jump_times):

@@ -40,7 +40,7 @@ from homotopy import kernels
 from homotopy.errors import ModelError, TraceError
 from homotopy.factor import Factor
 from homotopy.gram import Gram
-from homotopy.polyline import JUMP, SEAM, Snapshot
+from homotopy.polyline import JUMP, KNOT, SEAM, Snapshot
 from homotopy.route import Route
 
 __all__ = ["Follower"]
@@ -58,6 +58,8 @@ NEAR = 1e-11
 NEGLIGIBLE = 1e-10
 # A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
 FORGIVEN = 1e-9
+# Pivots at one point after which the tied coordinates are resolved all at once.
+MANY = 12
 # Crossings of one coordinate at one point after which rounding is suspected.
 TO_AND_FRO = 6
 # A coordinate on a jump corner is held there if its pivot is below this part of its diagonal.
@@ -110,6 +112,7 @@ class Follower:
         self._excused: dict[int, float] = {}
         self._refreshed = 0
         self._settling = False
+        self._nested = False
         self.changed: dict[int, int] = {}
         self.factor = Factor()
         # rho B B^T makes the active block definite wherever the bordered system is (see factor).
@@ -234,16 +237,18 @@ class Follower:
         self.route, self.tau = route, route.start
         self._set_scales()
         self._fence_all()
-        n = self.u.size
-        flat = self.piece % 2 == 0
-        j = self.piece // 2
-        rows = np.arange(n)
-        rate = np.where(flat & (route.curvature[rows, j] == 0.0), route.slope1[rows, j], 0.0)
+        self._gather_pull()
+        self._oriented = False
+
+    def _gather_pull(self) -> None:
+        """``Q_:F slope_F'`` and ``B_F^T slope_F'`` of the flat coordinates, from scratch."""
+        route, rows, j = self.route, np.arange(self.u.size), self.piece // 2
+        flat = (self.piece % 2 == 0) & (route.curvature[rows, j] == 0.0)
+        rate = np.where(flat, route.slope1[rows, j], 0.0)
         moving = np.flatnonzero(rate)
         self._pull = self.gram.combine(moving, rate[moving])
         self._balance = self.border[moving].T @ rate[moving]
         self._pull += self.rho * (self.border @ self._balance)
-        self._oriented = False
 
     def write_alpha(self) -> None:
         """Write alpha of the flat coordinates: it is the value of their slope."""
@@ -480,7 +485,7 @@ class Follower:
         values, vectors = np.linalg.eigh(schur)
         return values, vectors, z
 
-    def rebuild(self) -> None:
+    def rebuild(self, least: float) -> None:
         """Factor the active set anew, reducing it to a well independent one."""
         self._begin_pivots(self.u.size)
         self.factor.clear()
@@ -497,7 +502,7 @@ class Follower:
             if self.piece[i] % 2 == 0:
                 continue
             row = self._active_row(i)
-            if not self._admit(i, row, WELL):
+            if not self._admit(i, row, least):
                 self._exchange(i, row, 1.0, either_way=True)
         self._oriented = False
 
@@ -506,6 +511,7 @@ class Follower:
     def _begin_pivots(self, tied: int) -> None:
         self.pivots_here = 0
         self.patience = 20 + 4 * tied
+        self._resolved = False
         self._crossed: dict[int, int] = {}
         self.moved_here = False
 
@@ -622,6 +628,10 @@ class Follower:
             if offender is None:
                 break
             self.pivots_here += 1
+            if self.pivots_here > MANY and not self._resolved and not self._nested:
+                self._resolved = True
+                if self._resolve(tied):
+                    continue
             if self.pivots_here > 10 * self.patience:
                 raise TraceError(
                     f"the direction at tau={self.tau:.17g} could not be resolved among "
@@ -631,6 +641,7 @@ class Follower:
             if not self._rounding_decides(*offender):
                 self._cross(*offender)
             if self.moved_here:
+                self._resolved = False
                 tied = self._retie(tied)
         if not self._oriented:
             self._du = self._response_rates()
@@ -681,9 +692,107 @@ class Follower:
         self._crossed[i] = self._crossed.get(i, 0) + 1
         if self._crossed[i] <= TO_AND_FRO or self.piece[i] % 2 == 1:
             return False
+        if self._offence > 1e3 * self._still()[0]:
+            return False
         self._unfence(i)
         self._excused[i] = self._offence
         return True
+
+    def _resolve(self, tied: Index) -> bool:
+        """Find the pieces of many tied coordinates at once.
+
+        The one-sided derivatives (u', alpha') solve a problem of the very kind this class solves:
+        a coordinate off its corners has ``alpha' = slope'`` (flat) or ``u' = corner'`` (steep),
+        and a tied one lies on a polyline with one corner, its two arms those pieces it may go to.
+        So a second follower settles it, from the present rates as a guess.  Returns False where
+        that problem has no solution: then alpha or b must first move by a finite amount.
+        """
+        r, sign, n = self.route, self.sign, self.u.size
+        rows, j = np.arange(n), self.piece // 2
+        steep = self.piece % 2 == 1
+        slope = np.where(steep[:, None], [np.inf, -np.inf], 0.0)
+        curvature = np.zeros((n, 2))
+        flat = rows[~steep]
+        slope[flat] = sign * r.slope1[flat, j[flat]][:, None]
+        curvature[flat] = r.curvature[flat, j[flat]][:, None]
+        corner = np.full(n, np.inf)
+        corner[steep] = sign * r.corner1[rows[steep], j[steep]]
+        kind = np.where(steep, KNOT, SEAM).astype(np.int8)
+        piece = np.where(steep, 1, 0)
+        at = np.where(steep, j, -1)
+        for i in tied.tolist():
+            c = self._corner_of(i)
+            if c is None:
+                continue
+            arms = self._arms(i, c)
+            at[i], corner[i] = c, sign * r.corner1[i, c]
+            kind[i] = SEAM if r.kind[i, c] == SEAM else KNOT
+            for arm, open_to in ((0, np.inf), (1, -np.inf)):
+                s = c + arm
+                slope[i, arm] = sign * r.slope1[i, s] if arms[arm] else open_to
+                curvature[i, arm] = r.curvature[i, s] if arms[arm] else 0.0
+            piece[i] = 1 if steep[i] else 2 * (int(j[i]) - c)
+        inner = Follower(self.gram, self.border)
+        inner._nested = True
+        inner.piece = piece.copy()
+        inner.alpha = np.where(piece % 2 == 0, slope[rows, piece // 2], 0.0)
+        if self._dalpha.size == self.factor.size:
+            inner.alpha[self.factor.index] = sign * self._dalpha
+            inner.b = sign * (self._db + self.rho * r.target1)
+        snap = Snapshot(slope, corner[:, None], curvature, kind[:, None])
+        on_knot = np.flatnonzero(piece == 1)
+        top, bottom = (snap.slope_at(on_knot, arm, corner[on_knot]) for arm in (0, 1))
+        inner.alpha[on_knot] = np.clip(inner.alpha[on_knot], bottom, top)
+        try:
+            inner.settle(snap, sign * r.target1, least=0.0)
+        except TraceError:
+            return False
+        for i in np.flatnonzero(inner.piece != piece).tolist():
+            c, p = int(at[i]), int(inner.piece[i])
+            side = 0
+            if p == 1 and r.kind[i, c] == JUMP:
+                side = -1 if j[i] == c else 1
+            self._place(i, 2 * c + p, side)
+            if p != 1:
+                self.alpha[i] = self._slope(i, c + p // 2)
+        self.factor = inner.factor
+        self._gather_pull()
+        self._oriented = False
+        return True
+
+    def _corner_of(self, i: int) -> int | None:
+        """The corner on which tied coordinate i stands and which it may turn at; None at a wall."""
+        j = int(self.piece[i]) // 2
+        if self.piece[i] % 2 == 1:
+            return j
+        gaps = (
+            abs(self._high0[i] + self._high1[i] * self.tau - self.u[i]),
+            abs(self.u[i] - self._low0[i] - self._low1[i] * self.tau),
+        )
+        c = j if gaps[0] <= gaps[1] else j - 1
+        if min(gaps) > self.near_u or (self.route.kind[i, c] == JUMP and not self.route.pin):
+            return None
+        return c
+
+    def _arms(self, i: int, c: int) -> tuple[bool, bool]:
+        """Whether coordinate i, standing on corner c, may turn to the slopes left and right."""
+        if self.route.kind[i, c] == SEAM:
+            return True, True
+        p = int(self.piece[i])
+        if self.route.kind[i, c] == JUMP:
+            left = self.side[i] < 0 if p % 2 == 1 else p // 2 == c
+            return left, not left
+        u = self.route.corner0[i, c] + self.route.corner1[i, c] * self.tau
+        top, bottom = (
+            self.route.slope0[i, s]
+            + self.route.slope1[i, s] * self.tau
+            - (self.route.curvature[i, s] * u if self.route.curvature[i, s] > 0.0 else 0.0)
+            for s in (c, c + 1)
+        )
+        alpha = self.alpha[i] if p % 2 == 1 else self._slope(i, p // 2)
+        left = top - alpha <= self.near_a or p == 2 * c
+        right = alpha - bottom <= self.near_a or p == 2 * c + 2
+        return bool(left), bool(right)
 
     def _retie(self, before: Index) -> Index:
         flat, steep = self._tied()
@@ -770,7 +879,7 @@ class Follower:
         tied = reached[room[reached] * weight <= step * weight + self.near_u]
         i = int(tied[np.argmax(np.abs(du[tied]))])
         if self.pivots_here > self.patience:
-            i = int(tied[0])
+            i = int(tied.min())
         self.pivots_here += 1
         if self.pivots_here > 10 * self.patience:
             raise TraceError(f"the border could not be balanced at tau={self.tau:.17g}")
@@ -926,10 +1035,11 @@ class Follower:
             self.changed[i] = int(piece[i])
         self.piece, self.side, self.alpha = piece, side, value
 
-    def settle(self, snap: Snapshot, target: Array) -> None:
+    def settle(self, snap: Snapshot, target: Array, least: float = WELL) -> None:
         """Make the present guess (pieces, alpha, b) exact for the polylines `snap`.
 
         Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
+        Active coordinates whose Rayleigh quotient is below `least` are given up first.
         """
         n = self.u.size
         zero = np.zeros(n)
@@ -937,7 +1047,7 @@ class Follower:
         self.tau = self.route.start
         self._set_scales()
         self._fence_all()
-        self.rebuild()
+        self.rebuild(least)
         rows, j = np.arange(n), self.piece // 2
         flat = self.piece % 2 == 0
         self.u = self.gram.matvec(self.alpha) + self.border @ self.b

@@ -15,6 +15,7 @@ import attrs
 import daqp
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 Array = npt.NDArray[np.float64]
 Sides = npt.NDArray[np.int64]
@@ -62,6 +63,8 @@ class Infeasible(Exception):
 def solve_qp(H: Any, f: Any, A: Any, low: Any, high: Any) -> Array:
     """``min 1/2 x'Hx + f'x, low <= A x <= high`` by DAQP; equal bounds are equations."""
     low, high = np.asarray(low, float), np.asarray(high, float)
+    if not np.any(H):
+        return _solve_lp(f, np.asarray(A, float), low, high)
     x, _, flag, _ = daqp.solve(
         np.ascontiguousarray(H, float),
         np.ascontiguousarray(f, float),
@@ -77,6 +80,22 @@ def solve_qp(H: Any, f: Any, A: Any, low: Any, high: Any) -> Array:
     if flag <= 0:
         raise RuntimeError(f"DAQP ended with flag {flag}")
     return np.asarray(x)
+
+
+def _solve_lp(f: Any, A: Array, low: Array, high: Array) -> Array:
+    """``min f'x`` by HiGHS: DAQP needs some curvature."""
+    below, above = high < INF, low > -INF
+    found = linprog(
+        f,
+        A_ub=np.vstack([A[below], -A[above]]),
+        b_ub=np.concatenate([high[below], -low[above]]),
+        bounds=(None, None),
+    )
+    if found.status == 2:
+        raise Infeasible
+    if found.status:
+        raise RuntimeError(f"HiGHS: {found.message}")
+    return np.asarray(found.x)
 
 
 def solve_primal(
