@@ -750,8 +750,9 @@ class Follower:
         for i in np.flatnonzero(inner.piece != piece).tolist():
             c, p = int(at[i]), int(inner.piece[i])
             side = 0
-            if p == 1 and r.kind[i, c] == JUMP:
-                side = -1 if j[i] == c else 1
+            if p == 1:
+                side = (-1 if j[i] == c else 1) if r.kind[i, c] == JUMP else 0
+                self.alpha[i] = self._slope(i, int(j[i]))
             self._place(i, 2 * c + p, side)
             if p != 1:
                 self.alpha[i] = self._slope(i, c + p // 2)
