@@ -141,9 +141,7 @@ class _Lines:
             low = self.corners[j - 1][0] if j else np.full(u.size, -np.inf)
             high = self.corners[j][0] if j < last else np.full(u.size, np.inf)
             at = np.clip(u, low, high)
-            off = np.maximum(
-                np.abs(u - at) / u_scale, np.abs(alpha - self.height(j, at)) / a_scale
-            )
+            off = np.maximum(np.abs(u - at) / u_scale, np.abs(alpha - self.height(j, at)) / a_scale)
             best = np.minimum(best, np.where(np.isfinite(off), off, np.inf))
         for j, (at, is_jump) in enumerate(self.corners):
             if is_jump:
@@ -249,9 +247,7 @@ def certify(path: Path, tol: float = 1e-8) -> Certificate:
     return Certificate(checks, tol)
 
 
-def _loose(
-    path: Path, lines: _Lines, u: Array, u_scale: Array, near: npt.NDArray[np.int64]
-) -> int:
+def _loose(path: Path, lines: _Lines, u: Array, u_scale: Array, near: npt.NDArray[np.int64]) -> int:
     """How many of `near` are not held in place by the coordinates standing on knots.
 
     i is held where phi_i (with its border row) lies in their span: then w and b cannot move u_i

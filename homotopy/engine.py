@@ -123,9 +123,7 @@ class _Trace:
         self.options = options
         self.problem = Problem.compile(options.model)
         self.follower = Follower(self.problem.gram, self.problem.border)
-        self.crossing = Crossing(
-            self.problem, options.d_step, options.solver, options.model.flips
-        )
+        self.crossing = Crossing(self.problem, options.d_step, options.solver, options.model.flips)
         self.callback = callback
         self.bar = _bar(options.model.parameter) if progress else None
         self.status = Status.COMPLETE
@@ -210,9 +208,7 @@ class _Trace:
             t = min(max(problem.start, low), high)
             alpha, b = start.alpha(t), start.border_multipliers(t)
             if alpha.size != n:
-                raise PathError(
-                    f"start: the path has {alpha.size} coordinates, the model has {n}"
-                )
+                raise PathError(f"start: the path has {alpha.size} coordinates, the model has {n}")
             return alpha, b if b.size == m else estimate_border(problem, snap, alpha)
         try:
             alpha = np.array(start, dtype=float)

@@ -401,14 +401,17 @@ class Follower:
         try:
             self._exchange(i, row, inward)
         except Unbounded:
-            drift = self._offence * abs(self.route.stop - self.tau)
-            if self.alpha[i] != self._slope(i, from_slope) or drift > self.slack:
-                raise
-            # A set of walls that meet in a single point admits no motion at all; what seems to
-            # move there is rounding.
-            self._place(i, old)
-            self._pull_on(i, self._rate(i, old))
-            self._unfence(i)
+            if self.alpha[i] == self._slope(i, from_slope):
+                # Nothing has moved yet: put it back.
+                self._place(i, old)
+                self._pull_on(i, self._rate(i, old))
+                self.wall[i] = corner
+                # Walls that meet in a single point admit no motion at all; what seems to move
+                # there is rounding.
+                if self._offence * abs(self.route.stop - self.tau) <= self.slack:
+                    self._unfence(i)
+                    return
+            raise
 
     def _exchange(self, i: int, row: Array, inward: float, either_way: bool = False) -> None:
         """Coordinate i, on a knot but dependent on A, moves along the null direction until some
@@ -1066,9 +1069,9 @@ class Follower:
         bent = flat & (snap.curvature[rows, j] > 0.0)
         if np.any(bent):
             i, ji = rows[bent], j[bent]
-            shift[bent] = self.u[bent] - (snap.slope[i, ji] - self.alpha[bent]) / snap.curvature[
-                i, ji
-            ]
+            shift[bent] = (
+                self.u[bent] - (snap.slope[i, ji] - self.alpha[bent]) / snap.curvature[i, ji]
+            )
         excess = self.border.T @ self.alpha - target
         route = Route.settled(snap, target, shift, excess)
         self._settling = True

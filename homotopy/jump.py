@@ -20,7 +20,7 @@ from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
 from homotopy.follow import Follower, Unbounded
 from homotopy.model import Problem
-from homotopy.polyline import Snapshot
+from homotopy.polyline import SEAM, Snapshot
 from homotopy.route import Route
 
 __all__ = ["Crossing", "JumpRecord"]
@@ -157,7 +157,7 @@ class Crossing:
             follower.orient()
         except Unbounded as swept:
             # A wall sweeps over a coordinate that cannot move with it.
-            if follower.side[swept.coordinate] == 0:
+            if follower.wall.get(swept.coordinate) is None:
                 raise
             return np.array([swept.coordinate])
         return np.flatnonzero(follower.side)
@@ -207,9 +207,7 @@ class Crossing:
         corner = follower.wall[i]
         return corner + 1 if corner == j else corner
 
-    def _translated(
-        self, follower: Follower, snap: Snapshot, target: Array, flip: Index
-    ) -> Route:
+    def _translated(self, follower: Follower, snap: Snapshot, target: Array, flip: Index) -> Route:
         rise = np.zeros_like(snap.slope)
         route = Route.flipped(snap, target, rise)
         for i in flip.tolist():
@@ -230,5 +228,13 @@ class Crossing:
         follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
         first = np.array([b.start for b in branches])
         last = np.array([b.stop - 1 for b in branches])
+        given = follower.piece // 2
         follower.assign(snap, first, last)
         follower.settle(snap, target)
+        # A jump of height zero (theta = 1) holds nobody: who stands on it keeps the side given.
+        for j in np.flatnonzero(self.problem.polylines.jump):
+            on_it = np.abs(follower.u - snap.corner[:, j]) <= follower.near_u
+            on_it &= (snap.kind[:, j] == SEAM) & (follower.piece % 2 == 0)
+            for i in np.flatnonzero(on_it & (given != follower.piece // 2)).tolist():
+                if {int(given[i]), int(follower.piece[i]) // 2} == {j, j + 1}:
+                    follower.leave(i, int(given[i]))

@@ -133,9 +133,7 @@ class Problem:
             start, stop = (float(v) for v in model.span)
         except (AttributeError, TypeError, ValueError):
             given = getattr(model, "span", None)
-            raise ModelError(
-                f"{name}: span must be a pair (start, stop), got {given!r}"
-            ) from None
+            raise ModelError(f"{name}: span must be a pair (start, stop), got {given!r}") from None
         if np.isnan(start) or not np.isfinite(stop):
             raise ModelError(
                 f"{name}: span must run from a number or an infinity to a finite number, "

@@ -172,9 +172,7 @@ class Path:
         s, lines = self.segments, self.problem.polylines
         piece = s.pieces(k)
         rows, j = np.arange(piece.size), piece // 2
-        alpha = np.where(
-            piece % 2 == 0, lines.slope0[rows, j] + lines.slope1[rows, j] * t, 0.0
-        )
+        alpha = np.where(piece % 2 == 0, lines.slope0[rows, j] + lines.slope1[rows, j] * t, 0.0)
         part = slice(s.offset[k], s.offset[k + 1])
         weight = self._weight(k, t)
         alpha[s.active[part]] = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]

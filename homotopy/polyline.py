@@ -195,7 +195,8 @@ class Polylines:
         slope = _evaluate(self.slope0, self.slope1, t)
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
-        scale = _scale(slope)
+        # Not the scale at this t alone: where all slopes pass through 0 it would be rounding.
+        scale = max(_scale(slope), _scale(self.slope0), _scale(self.slope1))
         kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
@@ -217,12 +218,13 @@ class Polylines:
 
         Everything is affine in t, so the two ends decide.
         """
+        scale = max(_scale(self.at(t).corner) for t in (start, stop))
         for t in (start, stop):
             snap = self.at(t)
             if snap.corner.shape[1] > 1:
                 with np.errstate(invalid="ignore"):
                     gap = np.diff(snap.corner, axis=1)
-                bad = np.argwhere(gap < -1e-12 * _scale(snap.corner))
+                bad = np.argwhere(gap < -1e-12 * scale)
                 if bad.size:
                     i, j = bad[0]
                     raise ModelError(
@@ -251,4 +253,4 @@ def _evaluate(const: Array, rate: Array, t: float) -> Array:
 
 def _scale(values: Array) -> float:
     finite = np.abs(values[np.isfinite(values)])
-    return float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+    return float(finite.max(initial=0.0)) or np.finfo(float).tiny

@@ -41,9 +41,7 @@ def _squared_distance(X: Any, Z: Any) -> Array:
     return np.asarray(np.where(distance <= floor, 0.0, distance))
 
 
-def kernel_function(
-    kernel: Any, *, gamma: float, degree: int, coef0: float
-) -> Kernel:
+def kernel_function(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
     """``K(X, Z)`` for a kernel name or a callable of that signature."""
     if callable(kernel):
 
@@ -67,6 +65,4 @@ def kernel_function(
         return lambda X, Z: (gamma * _dot(X, Z) + coef0) ** degree
     if kernel == "sigmoid":
         return lambda X, Z: np.tanh(gamma * _dot(X, Z) + coef0)
-    raise ModelError(
-        f"kernel must be one of {', '.join(KERNELS)} or a callable, got {kernel!r}"
-    )
+    raise ModelError(f"kernel must be one of {', '.join(KERNELS)} or a callable, got {kernel!r}")

@@ -86,6 +86,7 @@ class KernelModel(LossModel):
             rows = np.linspace(0, sign.size - 1, min(sign.size, TESTED_ROWS)).astype(int)
             block = function(X[rows], X[rows])
             _check_definite(_check_symmetric(block, name), name)
+
         def columns(index: npt.NDArray[np.int64]) -> Array:
             return function(X[index], X) * np.outer(sign[index], sign)
 
@@ -136,7 +137,9 @@ def check_rows(X: Any, name: str) -> Any:
         try:
             rows = np.array(X, dtype=float)
         except (TypeError, ValueError):
-            raise DataError(f"{name}: X must be numeric; encode text and categories first") from None
+            raise DataError(
+                f"{name}: X must be numeric; encode text and categories first"
+            ) from None
         values = rows
     if rows.ndim != 2:
         raise DataError(

@@ -91,3 +91,16 @@ def test_only_the_linear_gram_shows_features():
 def test_a_dense_gram_must_be_square(shape):
     with pytest.raises(DataError, match=r"square matrix, got shape"):
         DenseGram(np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.array([[1.0, 2.0], [0.0, 1.0]]),
+        np.array([[1.0, np.nan], [np.nan, 1.0]]),
+        np.array([[np.inf]]),
+    ],
+)
+def test_a_dense_gram_must_be_symmetric_and_finite(matrix):
+    with pytest.raises(DataError, match=r"DenseGram: .*(symmetric|finite)"):
+        DenseGram(matrix)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from toys import Step, Toy
 
-from homotopy import Affine, DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Slope
+from homotopy import (
+    Affine,
+    DenseGram,
+    Homotopy,
+    Jump,
+    KernelGram,
+    Knot,
+    LossModel,
+    ModelError,
+    Slope,
+)
 from homotopy.model import Problem
 
 
@@ -35,7 +45,7 @@ def test_a_whole_plugin_is_its_polyline():
         ({"gram": None}, "gram must be a Gram"),
         ({"gram": DenseGram(np.zeros((0, 0)))}, "no coordinates"),
         ({"gram": DenseGram(np.diag([1.0, -1.0]))}, "diagonal of gram"),
-        ({"gram": DenseGram(np.diag([1.0, np.nan]))}, "diagonal of gram"),
+        ({"gram": KernelGram(lambda i: np.eye(2)[i], [1.0, np.nan])}, "diagonal of gram"),
         ({"span": (0.0,)}, r"span must be a pair \(start, stop\), got \(0.0,\)"),
         ({"span": 3.0}, r"span must be a pair .*got 3.0"),
         ({"span": ("a", "b")}, "span must be a pair"),

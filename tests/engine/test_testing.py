@@ -7,7 +7,7 @@ import pytest
 from problems import case
 from toys import Frontier, Huber, Lasso, Step, Toy
 
-from homotopy import Affine, DenseGram, Knot, Slope
+from homotopy import Affine, DenseGram, KernelGram, Knot, Slope
 from homotopy.testing import check_plugin
 
 
@@ -104,7 +104,8 @@ def test_a_gram_whose_methods_disagree(method, message):
 
 
 def test_a_gram_that_is_not_symmetric_or_not_definite():
-    lopsided = Toy(np.array([[1.0, 0.5], [0.0, 1.0]]), (0.0, 2.0), hinge)
+    matrix = np.array([[1.0, 0.5], [0.0, 1.0]])
+    lopsided = Toy(KernelGram(lambda index: matrix[index], [1.0, 1.0]), (0.0, 2.0), hinge)
     with pytest.raises(AssertionError, match="not symmetric"):
         check_plugin(lopsided)
     saddle = Toy(np.array([[1.0, 2.0], [2.0, 1.0]]), (0.0, 2.0), hinge)
