@@ -20,6 +20,10 @@ __all__ = ["Affine"]
 Array = npt.NDArray[np.float64]
 
 
+def _as_array(value: Any) -> Array:
+    return np.asarray(value, dtype=float)
+
+
 @attrs.frozen(eq=False)
 class Affine:
     """``const + rate * t`` with scalar or per-coordinate ``const`` and ``rate``.
@@ -31,8 +35,8 @@ class Affine:
     # Array arithmetic must defer to the reflected methods below instead of building object arrays.
     __array_ufunc__ = None
 
-    const: Any = attrs.field(converter=lambda v: np.asarray(v, dtype=float))
-    rate: Any = attrs.field(converter=lambda v: np.asarray(v, dtype=float))
+    const: Any = attrs.field(converter=_as_array)
+    rate: Any = attrs.field(converter=_as_array)
 
     @classmethod
     def parameter(cls) -> Affine:
@@ -83,5 +87,5 @@ class Affine:
 
 
 def _finite(value: Array) -> Array:
-    """Zero in place of what is infinite; a moving infinity is refused when the model is compiled."""
+    """Zero for what is infinite; an infinity that moves is refused when a model is compiled."""
     return np.where(np.isfinite(value), value, 0.0)

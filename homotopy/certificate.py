@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
+from homotopy.model import Problem
 from homotopy.polyline import Jump, Knot, Slope
 
 if TYPE_CHECKING:
@@ -165,89 +166,137 @@ def _points(path: Path) -> list[tuple[int, float, str]]:
     return points
 
 
+@attrs.frozen
+class _Point:
+    """One point of the path with everything recomputed."""
+
+    t: float
+    alpha: Array
+    u: Array
+    w: Array
+    objective: float
+    lines: _Lines
+    u_scale: Array
+    a_scale: float
+
+
+class _Examination:
+    """Goes through the points of a path in order and keeps the tallies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.problem = path, path.problem
+        n = self.problem.gram.size
+        ends = [_Lines.evaluate(path.model, t, n).scales() for t in path.traced]
+        self.spread = max(spread for spread, _ in ends)
+        self.height = max(height for _, height in ends)
+        self.polyline, self.border, self.continuity = _Tally(), _Tally(), _Tally()
+        self.jumps, self.corners = _Tally(), _Tally()
+        self.jump_times = {jump.t for jump in path.jumps}
+        self.sides: dict[tuple[float, str], float] = {}
+        self.previous: _Point | None = None
+
+    def run(self) -> None:
+        s = self.path.segments
+        points = _points(self.path)
+        brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
+        for first in range(0, len(points), BATCH):
+            batch = points[first : first + BATCH]
+            for (k, _, where), point in zip(batch, self._recompute(batch), strict=True):
+                self._conditions(point)
+                if where == "inside":
+                    if abs(s.stop[k] - s.start[k]) > brief:
+                        self._standing(point)
+                    continue
+                self.sides.setdefault((point.t, "before"), point.objective)
+                self.sides[point.t, "after"] = point.objective
+                if where == "start":
+                    self._junction(point)
+                self.previous = point
+        self._falls()
+
+    def _recompute(self, batch: list[tuple[int, float, str]]) -> list[_Point]:
+        path, problem = self.path, self.problem
+        alphas = np.stack([path._alpha_on(k, t) for k, t, _ in batch], axis=1)
+        bs = np.stack([path._b_on(k, t) for k, t, _ in batch], axis=1)
+        ws = problem.gram.matmat(alphas)
+        us = ws + problem.border @ bs
+        return [
+            _Point(
+                t=t,
+                alpha=alphas[:, c],
+                u=us[:, c],
+                w=ws[:, c],
+                objective=problem.objective(t, alphas[:, c], bs[:, c], us[:, c]),
+                lines=_Lines.evaluate(path.model, t, problem.gram.size),
+                u_scale=np.maximum(self.spread, np.abs(us[:, c])),
+                a_scale=max(self.height, float(np.abs(alphas[:, c]).max())) or 1.0,
+            )
+            for c, (_, t, _) in enumerate(batch)
+        ]
+
+    def _conditions(self, p: _Point) -> None:
+        """Every (u_i, alpha_i) on its polyline, and the border equations."""
+        off = p.lines.distance(p.u, p.alpha, p.u_scale, p.a_scale)
+        self.polyline.add(float(off.max()), p.t, off.size)
+        border = self.problem.border
+        if border.shape[1]:
+            target = self.problem.target(p.t)
+            size = np.abs(border).T @ np.abs(p.alpha) + np.abs(target)
+            gap = np.abs(border.T @ p.alpha - target)
+            self.border.add(float((gap / np.maximum(size, p.a_scale)).max()), p.t, gap.size)
+
+    def _junction(self, p: _Point) -> None:
+        """w and the objective go on from the segment before, unless a jump lies between."""
+        last = self.previous
+        if last is None or last.t != p.t or p.t in self.jump_times:
+            return
+        move = float(np.abs(p.w - last.w).max()) / float(p.u_scale.max())
+        change = p.alpha - last.alpha
+        if abs(float(change @ (p.w - last.w))) <= NULL * float(change**2 @ self.problem.gram.diag):
+            # A direction null to rounding: w is known to the root of that only.
+            move = 0.0
+        norm = max(abs(float(p.alpha @ p.w)), abs(p.objective), self.spread * p.a_scale)
+        self.continuity.add(max(move, abs(p.objective - last.objective) / norm), p.t)
+
+    def _standing(self, p: _Point) -> None:
+        """Nobody stands on a jump corner without being held there."""
+        for j, (at, is_jump) in enumerate(p.lines.corners):
+            if is_jump:
+                rise = p.lines.height(j + 1, at) - p.lines.height(j, at)
+                on_it = np.abs(p.u - at) <= STANDING * p.u_scale
+                near = np.flatnonzero(on_it & (rise > 1e-12 * p.a_scale))
+                self.corners.add(float(_loose(self.problem, p, near)), p.t, at.size)
+
+    def _falls(self) -> None:
+        """The objective falls across every jump, strictly where the response moves."""
+        for t in sorted(self.jump_times):
+            if (t, "before") not in self.sides:
+                # The path does not break where a jump is recorded.
+                self.jumps.add(np.inf, t)
+                continue
+            before, after = self.sides[t, "before"], self.sides[t, "after"]
+            here = [jump for jump in self.path.jumps if jump.t == t]
+            size = max(abs(before), abs(after), self.spread * self.height) or 1.0
+            strict = after < before or not any(jump.moved for jump in here)
+            recorded = (here[0].objective_before - before, here[-1].objective_after - after)
+            rise = max(after - before, abs(recorded[0]), abs(recorded[1]), 0.0) / size
+            self.jumps.add(rise if strict else 1.0, t)
+
+    def certificate(self, tol: float) -> Certificate:
+        names = ("polyline", "border", "continuity", "jumps", "corners")
+        return Certificate(tuple(getattr(self, name).check(name, tol) for name in names), tol)
+
+
 def certify(path: Path, tol: float = 1e-8) -> Certificate:
     """Check `path` at every break-point, both sides of every jump, and inside every segment."""
     if not tol > 0.0:
         raise PathError(f"certify: tol must be positive, got {tol!r}")
-    problem, model = path.problem, path.model
-    n, m = problem.border.shape
-    polyline, border, continuity = _Tally(), _Tally(), _Tally()
-    jumps, corners = _Tally(), _Tally()
-    jump_times = {j.t for j in path.jumps}
-    ends = [_Lines.evaluate(model, t, n).scales() for t in path.traced]
-    spread, height = (max(values) for values in zip(*ends, strict=True))
-    previous: tuple[float, Array, Array, float] | None = None
-    sides: dict[tuple[float, str], float] = {}
-    points = _points(path)
-    length = abs(path.traced[1] - path.traced[0])
-    for first in range(0, len(points), BATCH):
-        batch = points[first : first + BATCH]
-        alphas = np.stack([path._alpha_on(k, t) for k, t, _ in batch], axis=1)
-        bs = np.stack([path._b_on(k, t) for k, t, _ in batch], axis=1)
-        responses = problem.gram.matmat(alphas) + problem.border @ bs
-        for c, (k, t, where) in enumerate(batch):
-            alpha, b, u = alphas[:, c], bs[:, c], responses[:, c]
-            lines = _Lines.evaluate(model, t, n)
-            a_scale = max(height, float(np.abs(alpha).max())) or 1.0
-            u_scale = np.maximum(spread, np.abs(u))
-            off = lines.distance(u, alpha, u_scale, a_scale)
-            polyline.add(float(off.max()), t, n)
-            if m:
-                target = problem.target(t)
-                size = np.abs(problem.border).T @ np.abs(alpha) + np.abs(target)
-                gap = np.abs(problem.border.T @ alpha - target)
-                border.add(float((gap / np.maximum(size, a_scale)).max()), t, m)
-            value = problem.objective(t, alpha, b, u)
-            if where != "inside":
-                sides.setdefault((t, "before"), value)
-                sides[t, "after"] = value
-            if where == "start" and previous is not None and previous[0] == t:
-                if t not in jump_times:
-                    _, last_alpha, last_w, last_value = previous
-                    w = u - problem.border @ b
-                    move = float(np.abs(w - last_w).max()) / float(u_scale.max())
-                    norm = max(abs(float(alpha @ w)), abs(value), spread * a_scale)
-                    change = alpha - last_alpha
-                    rayleigh = abs(float(change @ (w - last_w)))
-                    if rayleigh <= NULL * float(change**2 @ problem.gram.diag):
-                        # A direction null to rounding: w is known to the root of that only.
-                        move = 0.0
-                    continuity.add(max(move, abs(value - last_value) / norm), t)
-            if where != "inside":
-                previous = (t, alpha, u - problem.border @ b, value)
-            elif abs(path.segments.stop[k] - path.segments.start[k]) > BRIEF * length:
-                for j, (at, is_jump) in enumerate(lines.corners):
-                    if is_jump:
-                        rise = lines.height(j + 1, at) - lines.height(j, at)
-                        on_it = np.abs(u - at) <= STANDING * u_scale
-                        near = np.flatnonzero(on_it & (rise > 1e-12 * a_scale))
-                        corners.add(float(_loose(path, lines, u, u_scale, near)), t, n)
-    for t in sorted(jump_times):
-        if (t, "before") not in sides:
-            # The path does not break where a jump is recorded.
-            jumps.add(np.inf, t)
-            continue
-        before, after = sides[t, "before"], sides[t, "after"]
-        here = [j for j in path.jumps if j.t == t]
-        size = max(abs(before), abs(after), spread * height, np.finfo(float).tiny)
-        rise = max(after - before, 0.0) / size
-        moved = any(j.moved for j in here)
-        recorded = max(
-            abs(here[0].objective_before - before), abs(here[-1].objective_after - after)
-        )
-        strict = 0.0 if not moved or after < before else 1.0
-        jumps.add(max(rise, strict, recorded / size), t)
-    checks = (
-        polyline.check("polyline", tol),
-        border.check("border", tol),
-        continuity.check("continuity", tol),
-        jumps.check("jumps", tol),
-        corners.check("corners", tol),
-    )
-    return Certificate(checks, tol)
+    examination = _Examination(path)
+    examination.run()
+    return examination.certificate(tol)
 
 
-def _loose(path: Path, lines: _Lines, u: Array, u_scale: Array, near: npt.NDArray[np.int64]) -> int:
+def _loose(problem: Problem, p: _Point, near: npt.NDArray[np.int64]) -> int:
     """How many of `near` are not held in place by the coordinates standing on knots.
 
     i is held where phi_i (with its border row) lies in their span: then w and b cannot move u_i
@@ -255,8 +304,9 @@ def _loose(path: Path, lines: _Lines, u: Array, u_scale: Array, near: npt.NDArra
     """
     if near.size == 0:
         return 0
-    problem, border = path.problem, path.problem.border
-    on_knot = [np.abs(u - at) <= 1e-8 * u_scale for at, is_jump in lines.corners if not is_jump]
+    border = problem.border
+    knots = [at for at, is_jump in p.lines.corners if not is_jump]
+    on_knot = [np.abs(p.u - at) <= 1e-8 * p.u_scale for at in knots]
     active = np.flatnonzero(np.any(on_knot, axis=0)) if on_knot else np.empty(0, dtype=np.int64)
     scale = float(problem.gram.diag.max()) or 1.0
     weight = scale / max(float((border**2).sum(axis=1).max(initial=0.0)), 1e-300)

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import NONE, Follower
+from homotopy.follow import Follower
 from homotopy.guess import coordinate_descent, estimate_border
 from homotopy.jump import Crossing, JumpRecord
 from homotopy.model import LossModel, Problem
+from homotopy.orient import NONE
 from homotopy.path import Path, Segments, Status
 from homotopy.polyline import JUMP
 from homotopy.route import Route
@@ -336,7 +337,7 @@ def _bar(name: str) -> Any:
             "progress=True needs tqdm; install homotopy-qp[progress] or leave progress off"
         ) from None
 
-    class Bar(tqdm):  # type: ignore[misc, type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         def update_to(self, part: float) -> None:
             self.update(part * 100.0 - self.n)
 

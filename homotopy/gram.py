@@ -199,7 +199,7 @@ class LinearGram(Gram):
 
     def _rows(self, index: Index) -> Array:
         rows = self._phi[index]
-        return rows.toarray() if sp.issparse(rows) else rows
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
     def column(self, i: int) -> Array:
         return np.asarray(self._phi @ self._rows(np.array([i]))[0])

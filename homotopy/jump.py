@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
-from homotopy.follow import Follower, Unbounded
+from homotopy.follow import Follower
 from homotopy.model import Problem
+from homotopy.pivot import Unbounded
 from homotopy.polyline import SEAM, Snapshot
 from homotopy.route import Route
 
@@ -174,7 +175,7 @@ class Crossing:
         pressed = []
         for i in np.flatnonzero(follower.side).tolist():
             slope = int(follower.piece[i]) // 2 + (0 if follower.side[i] < 0 else 1)
-            if abs(follower.alpha[i] - follower._slope(i, slope)) <= follower.near_a:
+            if abs(follower.alpha[i] - follower.slope_value(i, slope)) <= follower.near_a:
                 follower.leave(i, slope)
             else:
                 pressed.append(i)

@@ -141,9 +141,8 @@ def _meet(rest, diagonal, slope, corner, curvature):  # type: ignore[no-untyped-
         if math.isfinite(slope[j]):
             alpha = (slope[j] - curvature[j] * rest) / (1.0 + curvature[j] * diagonal)
             u = rest + diagonal * alpha
-            if j == corners or u <= corner[j]:
-                if j == 0 or u >= corner[j - 1]:
-                    return alpha
+            if (j == corners or u <= corner[j]) and (j == 0 or u >= corner[j - 1]):
+                return alpha
         if j < corners and diagonal > 0.0:
             alpha = (corner[j] - rest) / diagonal
             above = slope[j] - curvature[j] * corner[j]

@@ -27,12 +27,12 @@ KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 
 def _dot(X: Any, Z: Any) -> Array:
     product = X @ Z.T
-    return product.toarray() if sp.issparse(product) else np.asarray(product)
+    return np.asarray(product.toarray() if sp.issparse(product) else product)
 
 
 def _squared_distance(X: Any, Z: Any) -> Array:
     if not sp.issparse(X) and not sp.issparse(Z):
-        return cdist(X, Z, "sqeuclidean")
+        return np.asarray(cdist(X, Z, "sqeuclidean"))
     square_x = np.asarray(sp.csr_matrix(X).multiply(X).sum(axis=1)).ravel()
     square_z = np.asarray(sp.csr_matrix(Z).multiply(Z).sum(axis=1)).ravel()
     distance = square_x[:, None] + square_z[None, :] - 2.0 * _dot(X, Z)

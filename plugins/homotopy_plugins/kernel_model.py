@@ -115,17 +115,17 @@ class KernelModel(LossModel):
         weights = alpha[used] * self._sign[used]
         if self.kernel == "linear":
             w = np.asarray(self.X[used].T @ weights)
-            return np.asarray(new @ w) + intercept
+            return np.asarray(new @ w + intercept)
         if self.kernel == "precomputed":
             columns = new[:, used]
-            return np.asarray(columns @ weights) + intercept
+            return np.asarray(columns @ weights + intercept)
         assert self._function is not None
         step = max(1, 20_000_000 // max(used.size, 1))
         parts = [
             self._function(new[k : k + step], self.X[used]) @ weights
             for k in range(0, new.shape[0], step)
         ]
-        return np.concatenate(parts) + intercept
+        return np.asarray(np.concatenate(parts) + intercept)
 
 
 def check_rows(X: Any, name: str) -> Any:
