@@ -277,6 +277,8 @@ class Path:
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
         """Read a path saved by `save`; `model` must be the one that was traced."""
         try:
+            with zipfile.ZipFile(file):
+                pass  # np.load would take a bare array or try to unpickle
             with np.load(file, allow_pickle=False) as stored:
                 data = {name: stored[name] for name in stored.files}
             header = json.loads(data.pop("header").tobytes().decode())

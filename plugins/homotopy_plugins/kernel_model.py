@@ -43,7 +43,7 @@ class KernelModel(LossModel):
         sample_weight: npt.ArrayLike | None,
     ) -> None:
         name = type(self).__name__
-        self.C = _positive(C, "C", name)
+        self.C = positive(C, "C", name)
         self.kernel = kernel
         if not callable(kernel) and kernel not in KERNELS:
             raise ModelError(
@@ -51,7 +51,7 @@ class KernelModel(LossModel):
             )
         self.X = X
         features = X.shape[1]
-        self.gamma = 1.0 / features if gamma is None else _positive(gamma, "gamma", name)
+        self.gamma = 1.0 / features if gamma is None else positive(gamma, "gamma", name)
         if not isinstance(degree, int | np.integer) or degree < 1:
             raise ModelError(f"{name}: degree must be a positive integer, got {degree!r}")
         self.degree = int(degree)
@@ -162,27 +162,34 @@ def check_length(y: Array, n: int, what: str, name: str) -> None:
         raise DataError(f"{name}: X has {n} rows but {what} has shape {y.shape}")
 
 
-def _positive(value: Any, what: str, name: str) -> float:
-    number = _finite(value, what, name)
-    if number <= 0.0:
+def positive(value: Any, what: str, name: str) -> float:
+    number = _number(value, what, name)
+    if not (np.isfinite(number) and number > 0.0):
         raise ModelError(f"{name}: {what} must be positive and finite, got {value!r}")
     return number
 
 
-def _finite(value: Any, what: str, name: str) -> float:
+def _number(value: Any, what: str, name: str) -> float:
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError):
         raise ModelError(f"{name}: {what} must be a number, got {value!r}") from None
+
+
+def _finite(value: Any, what: str, name: str) -> float:
+    number = _number(value, what, name)
     if not np.isfinite(number):
-        raise ModelError(f"{name}: {what} must be positive and finite, got {value!r}")
+        raise ModelError(f"{name}: {what} must be finite, got {value!r}")
     return number
 
 
 def _weights(weights: npt.ArrayLike | None, n: int, name: str) -> Array:
     if weights is None:
         return np.ones(n)
-    array = np.array(weights, dtype=float)
+    try:
+        array = np.array(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: sample_weight must be numeric, got {weights!r}") from None
     check_length(array, n, "sample_weight", name)
     bad = np.flatnonzero(~np.isfinite(array) | (array < 0.0))
     if bad.size:

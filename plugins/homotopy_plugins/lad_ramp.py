@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import DataError, Jump, Knot, ModelError, Slope
-from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows
+from homotopy import DataError, Jump, Knot, Slope
+from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows, positive
 from homotopy_plugins.ramp import ramp_parameters
 
 __all__ = ["LADRamp"]
@@ -77,10 +77,8 @@ class LADRamp(KernelModel):
         rows = check_rows(X, name)
         self.y = _targets(y, rows.shape[0], name)
         self.path, self.theta, self.s = ramp_parameters(path, theta, s, name)
-        for value, what in ((self.s, "s"), (s_stop, "s_stop")):
-            if value is not None and not (np.isfinite(value) and value > 0.0):
-                raise ModelError(f"{name}: {what} must be positive and finite, got {value!r}")
-        self.s_stop = None if s_stop is None else float(s_stop)
+        positive(self.s, "s", name)
+        self.s_stop = None if s_stop is None else positive(s_stop, "s_stop", name)
         self.parameter = self.path
         self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
         self._prepare(
