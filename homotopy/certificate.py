@@ -58,8 +58,9 @@ class Certificate:
         * continuity: change of ``Q alpha`` (that is, of w) and of the objective between segments
           that meet without a jump (b need not be unique there, nor alpha along directions that
           are null to rounding: those count in the objective only);
-        * jumps: rise of the objective across a jump (0 where it falls), and whether it falls
-          strictly where the response moves;
+        * jumps: by how much the objective falls short of the fall that the move of w demands,
+          ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), and how far the
+          recorded objectives are from the recomputed ones;
         * corners: coordinates inside a segment that stand on a jump corner without being held
           there by those on knots.
     tol : float
@@ -192,7 +193,7 @@ class _Examination:
         self.polyline, self.border, self.continuity = _Tally(), _Tally(), _Tally()
         self.jumps, self.corners = _Tally(), _Tally()
         self.jump_times = {jump.t for jump in path.jumps}
-        self.sides: dict[tuple[float, str], float] = {}
+        self.sides: dict[tuple[float, str], _Point] = {}
         self.previous: _Point | None = None
 
     def run(self) -> None:
@@ -207,8 +208,8 @@ class _Examination:
                     if abs(s.stop[k] - s.start[k]) > brief:
                         self._standing(point)
                     continue
-                self.sides.setdefault((point.t, "before"), point.objective)
-                self.sides[point.t, "after"] = point.objective
+                self.sides.setdefault((point.t, "before"), point)
+                self.sides[point.t, "after"] = point
                 if where == "start":
                     self._junction(point)
                 self.previous = point
@@ -268,7 +269,11 @@ class _Examination:
                 self.corners.add(float(_loose(self.problem, p, near)), p.t, at.size)
 
     def _falls(self) -> None:
-        """The objective falls across every jump, strictly where the response moves."""
+        """The objective falls across every jump, by no less than convexity asks for.
+
+        Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from
+        a point feasible for it: the objective falls by at least half the square of the move.
+        """
         for t in sorted(self.jump_times):
             if (t, "before") not in self.sides:
                 # The path does not break where a jump is recorded.
@@ -276,11 +281,16 @@ class _Examination:
                 continue
             before, after = self.sides[t, "before"], self.sides[t, "after"]
             here = [jump for jump in self.path.jumps if jump.t == t]
-            size = max(abs(before), abs(after), self.spread * self.height) or 1.0
-            strict = after < before or not any(jump.moved for jump in here)
-            recorded = (here[0].objective_before - before, here[-1].objective_after - after)
-            rise = max(after - before, abs(recorded[0]), abs(recorded[1]), 0.0) / size
-            self.jumps.add(rise if strict else 1.0, t)
+            size = max(abs(before.objective), abs(after.objective), self.spread * self.height)
+            change = after.alpha - before.alpha
+            rounds = max(sum(jump.rounds for jump in here), 1)
+            owed = 0.5 * max(float(change @ (after.w - before.w)), 0.0) / rounds
+            short = owed - (before.objective - after.objective)
+            recorded = max(
+                abs(here[0].objective_before - before.objective),
+                abs(here[-1].objective_after - after.objective),
+            )
+            self.jumps.add(max(short, recorded, 0.0) / (size or 1.0), t)
 
     def certificate(self, tol: float) -> Certificate:
         names = ("polyline", "border", "continuity", "jumps", "corners")

@@ -26,6 +26,9 @@ __all__ = ["Homotopy", "Progress"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# A jump that cannot be crossed where it is, is crossed this part of the span later.
+LATE = 1e-10
+
 
 @attrs.frozen
 class Progress:
@@ -130,7 +133,7 @@ class _Trace:
         self.status = Status.COMPLETE
         self.stored: list[tuple[Any, ...]] = []
         self.jumps: list[JumpRecord] = []
-        self.c_steps = self.d_steps = self.start_steps = 0
+        self.c_steps = self.d_steps = self.start_steps = self.late = 0
         self.t = self.start = self.problem.start
         self.stop = self.problem.stop
         self.first_piece: Index = NONE
@@ -183,7 +186,13 @@ class _Trace:
         """Cross the jump on which `pressing` stand."""
         if not self.stored:
             self._point()
-        jump = self.crossing.cross(self.follower, self.t, self.stop, pressing)
+        point, route = self.follower.memento(), self.follower.route
+        try:
+            jump = self.crossing.cross(self.follower, self.t, self.stop, pressing)
+        except TraceError:
+            self.follower.restore(point)
+            self.follower.route = route
+            jump = self._cross_late()
         self.d_steps += jump.steps
         self.jumps.append(jump)
         if self.arrived:
@@ -220,6 +229,27 @@ class _Trace:
         if not np.all(np.isfinite(alpha)):
             raise ModelError("start: alpha holds values that are not finite")
         return alpha, estimate_border(problem, snap, alpha)
+
+    def _cross_late(self) -> JumpRecord:
+        """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.
+
+        The present point is carried along unchanged; the part of the span is far below the
+        tolerance of the certificate.
+        """
+        follower, before = self.follower, self.t
+        late = before + LATE * (self.stop - self.start)
+        if abs(self.stop - before) <= abs(late - before):
+            late = self.stop
+        follower.tau = late
+        follower.write_alpha()
+        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        on_knot = np.flatnonzero(follower.active())
+        changed, follower.changed = follower.changed, {}
+        alpha, b = follower.alpha[on_knot], follower.b.copy()
+        self.stored.append((before, late, on_knot, alpha, alpha, b, b, changed))
+        self.t = late
+        self.late += 1
+        return self.crossing.cross(follower, late, self.stop, NONE)
 
     def _finite_span(self) -> tuple[float, float]:
         """Where the first jump corner meets a response on the way in from infinity."""
@@ -324,6 +354,7 @@ class _Trace:
                 "d_steps": self.d_steps,
                 "pivots": follower.pivots,
                 "repairs": follower.repairs,
+                "late_jumps": self.late,
             },
             problem=self.problem,
         )

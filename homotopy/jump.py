@@ -29,8 +29,12 @@ __all__ = ["Crossing", "JumpRecord"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# The response moved if it did so by more than this part of its scale.
-MOVED = 1e-9
+# Two responses are the same within this part of their scale.
+SAME = 1e-9
+# No D-step may end with a larger residual.
+RESIDUAL = 1e-9
+# A move is called one where the fall of the objective that goes with it is above rounding.
+MOVED = 1e-6
 
 
 @attrs.frozen(eq=False)
@@ -48,7 +52,8 @@ class JumpRecord:
     rounds : int
         How many times pinned coordinates had to be flipped.
     moved : bool
-        Whether the response moved; if not, the flip is a relabelling.
+        Whether the response moved (by more than 1e-6 of its scale: below that the fall of the
+        objective drowns in rounding); if not, the flip is a relabelling.
     steps : int
         Break-points met on the way across.
     solver : str
@@ -95,7 +100,8 @@ class Crossing:
     def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:
         """Flip `standing`, settle, flip whatever ends pinned, until nothing does.
 
-        `stop` is the end of the travel, which tells its direction.
+        `stop` is the end of the travel, which tells its direction.  With nobody standing the
+        point is settled first: that is how a jump is crossed a little late (see `Homotopy`).
         """
         problem = self.problem
         follower.write_alpha()
@@ -106,6 +112,9 @@ class Crossing:
             self._forget(t, follower)
         snap, target = problem.polylines.at(t), problem.target(t)
         flip, last_u = standing, before_u
+        if not standing.size:
+            follower.settle(snap, target)
+            flip = self.release(follower)
         while flip.size:
             rounds += 1
             if rounds > self.round_limit:
@@ -125,9 +134,14 @@ class Crossing:
                 self._seen.add(key)
             flip = self._pinned_ahead(follower, t, stop) if self._ahead else self.release(follower)
         follower.write_alpha()
-        moved = self._moved(follower, before_u)
+        if follower.refresh() > RESIDUAL:
+            raise TraceError(
+                f"the D-step at {problem.model.parameter}={t:.17g} left a residual of "
+                f"{follower.residual():.2g}"
+            )
+        moved = self._moved(follower, before_u, MOVED)
         flipped = np.flatnonzero(self.sides(follower) != before_side)
-        if moved:
+        if self._moved(follower, before_u):
             follower.resting.clear()
         else:
             follower.resting.update(flipped.tolist(), standing.tolist())
@@ -145,9 +159,9 @@ class Crossing:
     def _forget(self, t: float, follower: Follower) -> None:
         self._seen, self._seen_at, self._ahead = {self.sides(follower).tobytes()}, t, False
 
-    def _moved(self, follower: Follower, before: Array) -> bool:
+    def _moved(self, follower: Follower, before: Array, least: float = SAME) -> bool:
         scale = max(follower.u_scale, float(np.abs(before).max()))
-        return bool(np.abs(follower.u - before).max() > MOVED * scale)
+        return bool(np.abs(follower.u - before).max() > least * scale)
 
     def _pinned_ahead(self, follower: Follower, t: float, stop: float) -> Index:
         """The coordinates that would be pinned just past t."""
@@ -158,7 +172,7 @@ class Crossing:
             follower.orient()
         except Unbounded as swept:
             # A wall sweeps over a coordinate that cannot move with it.
-            if follower.wall.get(swept.coordinate) is None:
+            if not swept.restored:
                 raise
             return np.array([swept.coordinate])
         return np.flatnonzero(follower.side)
@@ -187,16 +201,14 @@ class Crossing:
         for i in flip.tolist():
             follower.put(i, self._other_side(follower, i))
         if self.mode != "osqp":
-            backup = (follower.alpha.copy(), follower.b.copy(), follower.u.copy())
-            pieces = (follower.piece.copy(), follower.side.copy())
+            point = follower.memento()
             try:
                 follower.travel(self._translated(follower, snap, target, flip))
                 return used
             except TraceError:
                 if self.mode == "homotopy":
                     raise
-                follower.alpha, follower.b, follower.u = backup
-                follower.piece, follower.side = pieces
+                follower.restore(point)
         self._solve(follower, snap, target)
         return "osqp"
 

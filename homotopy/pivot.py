@@ -23,11 +23,15 @@ NEGLIGIBLE = 1e-10
 
 
 class Unbounded(TraceError):
-    """A null direction along which nothing reaches an end; `coordinate` is the one that moves."""
+    """A null direction along which nothing reaches an end.
+
+    `coordinate` is the one that would move; `restored` tells whether it is back where it was.
+    """
 
     def __init__(self, message: str, coordinate: int) -> None:
         super().__init__(message)
         self.coordinate = coordinate
+        self.restored = False
 
 
 class Pivots(State):
@@ -140,12 +144,13 @@ class Pivots(State):
         inward = -1.0 if from_slope == corner else 1.0
         try:
             self._exchange(i, row, inward)
-        except Unbounded:
+        except Unbounded as failure:
             if self.alpha[i] == self.slope_value(i, from_slope):
                 # Nothing has moved yet: put it back.
                 self._place(i, old)
                 self._pull_on(i, self._rate(i, old))
                 self.wall[i] = corner
+                failure.restored = True
                 # Walls that meet in a single point admit no motion at all; what seems to move
                 # there is rounding.
                 if self._offence * abs(self.route.stop - self.tau) <= self.slack:

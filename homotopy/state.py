@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +22,7 @@ from homotopy.factor import Factor
 from homotopy.gram import Gram
 from homotopy.route import Route
 
-__all__ = ["State"]
+__all__ = ["Point", "State"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -31,6 +32,17 @@ EPS = float(np.finfo(float).eps)
 NEAR = 1e-11
 # A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
 FORGIVEN = 1e-9
+
+
+@attrs.frozen(eq=False)
+class Point:
+    """A copy of where a trace stands, to come back to."""
+
+    alpha: Any
+    b: Any
+    u: Any
+    piece: Any
+    side: Any
 
 
 class State:
@@ -128,6 +140,12 @@ class State:
     def _is_active(self, i: int, piece: int) -> bool:
         return piece % 2 == 1 or bool(self.route.curvature[i, piece // 2] > 0.0)
 
+    def active(self) -> npt.NDArray[np.bool_]:
+        """Which coordinates stand on knots or slanted pieces."""
+        rows, j = np.arange(self.u.size), self.piece // 2
+        mask: npt.NDArray[np.bool_] = (self.piece % 2 == 1) | (self.route.curvature[rows, j] > 0)
+        return mask
+
     def _fence(self, i: int) -> None:
         """Set the corners between which u_i is free, or on a knot the ends of alpha_i."""
         r, p = self.route, int(self.piece[i])
@@ -202,6 +220,18 @@ class State:
         self._pull = self.gram.combine(moving, rate[moving])
         self._balance = self.border[moving].T @ rate[moving]
         self._pull += self.rho * (self.border @ self._balance)
+
+    def memento(self) -> Point:
+        """The present point, for `restore`."""
+        parts = (self.alpha, self.b, self.u, self.piece, self.side)
+        return Point(*(part.copy() for part in parts))
+
+    def restore(self, point: Point) -> None:
+        """Go back to an earlier point; the factor must be rebuilt, which settling does."""
+        for i in np.flatnonzero(point.piece != self.piece).tolist():
+            self.changed[i] = int(point.piece[i])
+        self.alpha, self.b, self.u = point.alpha.copy(), point.b.copy(), point.u.copy()
+        self.piece, self.side = point.piece.copy(), point.side.copy()
 
     def write_alpha(self) -> None:
         """Write alpha of the flat coordinates: it is the value of their slope."""
