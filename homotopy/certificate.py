@@ -25,6 +25,9 @@ __all__ = ["Certificate", "Check", "certify"]
 Array = npt.NDArray[np.float64]
 
 BATCH = 64
+# u is a sum; its scale is at least this part of the sum of the sizes of its terms, which puts the
+# rounding of the sum (a few 1e-16 of them) just below a tolerance of 1e-8.
+ROUNDED = 1e-7
 # A response within this part of its scale stands on a corner.
 STANDING = 1e-12
 # A segment shorter than this part of the path is too brief to tell standing from leaving.
@@ -52,15 +55,16 @@ class Certificate:
     ----------
     checks : tuple of Check
         * polyline: distance of every (u_i, alpha_i) to its polyline, the u part relative to
-          ``max(scale of corners, |u_i|)``, the alpha part to the largest finite slope of the
-          path or the largest alpha;
+          ``max(scale of corners, |u_i|, 1e-7 sum_j |phi_i||phi_j||alpha_j|)`` (the last is
+          rounding: it matters where huge terms cancel), the alpha part to the largest finite
+          slope of the path or the largest alpha;
         * border: ``|B^T alpha - e|`` relative to the terms of the sum or the largest slope;
         * continuity: change of ``Q alpha`` (that is, of w) and of the objective between segments
           that meet without a jump (b need not be unique there, nor alpha along directions that
           are null to rounding: those count in the objective only);
         * jumps: by how much the objective falls short of the fall that the move of w demands,
-          ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), and how far the
-          recorded objectives are from the recomputed ones;
+          ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), how far the recorded
+          objectives are from the recomputed ones, and that a recorded move is one;
         * corners: coordinates inside a segment that stand on a jump corner without being held
           there by those on knots.
     tol : float
@@ -221,6 +225,8 @@ class _Examination:
         bs = np.stack([path._b_on(k, t) for k, t, _ in batch], axis=1)
         ws = problem.gram.matmat(alphas)
         us = ws + problem.border @ bs
+        root = np.sqrt(problem.gram.diag)
+        scales = np.maximum(np.abs(us), ROUNDED * np.outer(root, root @ np.abs(alphas)))
         return [
             _Point(
                 t=t,
@@ -229,7 +235,7 @@ class _Examination:
                 w=ws[:, c],
                 objective=problem.objective(t, alphas[:, c], bs[:, c], us[:, c]),
                 lines=_Lines.evaluate(path.model, t, problem.gram.size),
-                u_scale=np.maximum(self.spread, np.abs(us[:, c])),
+                u_scale=np.maximum(self.spread, scales[:, c]),
                 a_scale=max(self.height, float(np.abs(alphas[:, c]).max())) or 1.0,
             )
             for c, (_, t, _) in enumerate(batch)
@@ -290,7 +296,9 @@ class _Examination:
                 abs(here[0].objective_before - before.objective),
                 abs(here[-1].objective_after - after.objective),
             )
-            self.jumps.add(max(short, recorded, 0.0) / (size or 1.0), t)
+            off = max(short, recorded, 0.0) / (size or 1.0)
+            claimed = any(jump.moved for jump in here)
+            self.jumps.add(np.inf if claimed and np.array_equal(after.u, before.u) else off, t)
 
     def certificate(self, tol: float) -> Certificate:
         names = ("polyline", "border", "continuity", "jumps", "corners")

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import Follower
+from homotopy.follow import REPAIR, Follower
 from homotopy.guess import coordinate_descent, estimate_border
-from homotopy.jump import Crossing, JumpRecord
+from homotopy.jump import RESIDUAL, Crossing, JumpRecord
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
 from homotopy.path import Path, Segments, Status
@@ -155,10 +155,12 @@ class _Trace:
         follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
         follower.assign(snap, *snap.branches(follower.u))
         follower.settle(snap, target)
-        follower.refresh()
-        if follower.residual() > 1e-10:
+        if follower.refresh() > REPAIR:
             follower.settle(snap, target)
-            follower.refresh()
+        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
+            raise TraceError(
+                f"the start could not be made exact: {follower.residual():.2g} is left"
+            )
         self.start_steps = follower.steps
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()
@@ -263,7 +265,7 @@ class _Trace:
             meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
-        least = 1e-12 * max(abs(start), abs(stop))
+        least = 1e-11 * max(abs(start), abs(stop), self.follower.u_scale)
         if not (np.isfinite(start) and inward * (stop - start) > least):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop

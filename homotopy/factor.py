@@ -1,6 +1,6 @@
 """The active system: a triangular factor that grows and shrinks with the active set.
 
-For active coordinates A the C-step solves (design equation of the segment)
+For active coordinates A the C-step solves (equation 3 of docs/theory.md)
 
     [ Q_AA + D_A   B_A ] [ alpha_A' ]   [ right-hand side ]
     [ B_A^T        0   ] [ b'       ] = [ e'              ]

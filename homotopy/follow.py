@@ -72,10 +72,12 @@ class Follower(Orientation):
         """Go to the next break-point or the end of the route; return the length gone."""
         left = abs(self.route.stop - self.tau)
         step = min(self._nearest(), left)
-        for i, speed in self._excused.items():
-            step = min(step, self.slack / speed)
-            self._fence(i)
-        self._excused.clear()
+        if self._excused:
+            for i, speed in self._excused.items():
+                step = min(step, self.slack / speed)
+                self._fence(i)
+            self._excused.clear()
+            self.due = 0
         # What happens within rounding of the end happens at the end; a fast alpha must not go the
         # rest of the way for that.
         arrived = left - step <= 1e-13 * max(abs(self.route.stop), abs(self.route.start))
@@ -98,7 +100,7 @@ class Follower(Orientation):
         limit = 1000 + 200 * self.u.size
         count = 0
         while self.tau != route.stop:
-            if self.steps - self._refreshed >= REFRESH and not self._settling:
+            if self.steps >= self.due and not self._settling:
                 walls = self._maintain()
                 if walls.size:
                     return walls
@@ -120,7 +122,7 @@ class Follower(Orientation):
 
         Returns the coordinates that ended pinned on a route that does not pin.
         """
-        self._refreshed = self.steps
+        self.due = self.steps + REFRESH
         if self.refresh() <= REPAIR + 1e-2 * self.slack / self.u_scale:
             self._oriented = False
             return NONE
@@ -197,10 +199,12 @@ class Follower(Orientation):
         high = np.where(flat & (j < k), snap.corner[rows, np.minimum(j, k - 1)], np.inf)
         shift = np.zeros(n)
         # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties.
-        spread = 1.0 + np.modf(0.6180339887498949 * (rows + 1.0))[0]
+        # A gap must leave room for u within its piece.
+        spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
         under, over = low - self.u, self.u - high
-        shift = np.where(under > 0.0, -under * spread, shift)
-        shift = np.where(over > 0.0, over * spread, shift)
+        room = 0.5 * (high - low)
+        shift = np.where(under > 0.0, -under - np.minimum(under * spread, room * spread), shift)
+        shift = np.where(over > 0.0, over + np.minimum(over * spread, room * spread), shift)
         steep = ~flat
         shift[steep] = self.u[steep] - snap.corner[rows[steep], j[steep]]
         bent = flat & (snap.curvature[rows, j] > 0.0)

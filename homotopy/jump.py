@@ -31,8 +31,8 @@ Index = npt.NDArray[np.int64]
 
 # Two responses are the same within this part of their scale.
 SAME = 1e-9
-# No D-step may end with a larger residual.
-RESIDUAL = 1e-9
+# No D-step may end with a larger residual (rounding apart).
+RESIDUAL = 1e-8
 # A move is called one where the fall of the objective that goes with it is above rounding.
 MOVED = 1e-6
 
@@ -134,7 +134,7 @@ class Crossing:
                 self._seen.add(key)
             flip = self._pinned_ahead(follower, t, stop) if self._ahead else self.release(follower)
         follower.write_alpha()
-        if follower.refresh() > RESIDUAL:
+        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
             raise TraceError(
                 f"the D-step at {problem.model.parameter}={t:.17g} left a residual of "
                 f"{follower.residual():.2g}"

@@ -155,6 +155,7 @@ class Pivots(State):
                 # there is rounding.
                 if self._offence * abs(self.route.stop - self.tau) <= self.slack:
                     self._unfence(i)
+                    self.due = 0
                     return
             raise
 

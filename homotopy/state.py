@@ -60,6 +60,8 @@ class State:
         For a coordinate pinned to a jump corner: -1 if its branch lies left, +1 if right; else 0.
     wall : dict
         Coordinate -> the jump corner it presses on, for those `orient` returned.
+    due : int
+        The count of steps at which u is next recomputed.
     steps, pivots, repairs : int
         Counters, for reports.
     """
@@ -75,7 +77,7 @@ class State:
         self.wall: dict[int, int] = {}
         self._offence = np.inf
         self._excused: dict[int, float] = {}
-        self._refreshed = 0
+        self.due = 0
         self._settling = False
         self._nested = False
         self.changed: dict[int, int] = {}
@@ -126,7 +128,8 @@ class State:
         self.near_u = NEAR * self.u_scale + EPS * min(mass, 1e4 * self.u_scale + 8.0 * largest)
         self.near_a = NEAR * self._unit + 8.0 * EPS * float(np.abs(self.alpha).max())
         # Pinned to walls, alpha may grow far beyond its slopes, and with it the rounding of u.
-        self.slack = FORGIVEN * self.u_scale + 100.0 * EPS * mass
+        self.rounding = EPS * mass
+        self.slack = FORGIVEN * self.u_scale + 100.0 * self.rounding
 
     # ------------------------------------------------------------------ pieces
 
