@@ -193,26 +193,27 @@ class Follower(Orientation):
         self.rebuild(least)
         rows, j = np.arange(n), self.piece // 2
         flat = self.piece % 2 == 0
-        self.u = self.gram.matvec(self.alpha) + self.border @ self.b
         k = snap.corner.shape[1]
         low = np.where(flat & (j > 0), snap.corner[rows, np.maximum(j - 1, 0)], -np.inf)
         high = np.where(flat & (j < k), snap.corner[rows, np.minimum(j, k - 1)], np.inf)
-        shift = np.zeros(n)
-        # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties.
-        # A gap must leave room for u within its piece.
+        # Where each coordinate would have to be for its alpha: anywhere on a flat piece, at the
+        # corner of a knot, at one place on a slanted piece.
+        place = np.where(flat, 0.0, snap.corner[rows, np.minimum(j, k - 1)])
+        bent = np.flatnonzero(flat & (snap.curvature[rows, j] > 0.0))
+        value, bend = snap.slope[bent, j[bent]], snap.curvature[bent, j[bent]]
+        place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
+        self.alpha[bent] = value - bend * place[bent]
+        self.u = self.gram.matvec(self.alpha) + self.border @ self.b
+        # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
+        # a gap must leave room for u within its piece.
         spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
         under, over = low - self.u, self.u - high
         room = 0.5 * (high - low)
-        shift = np.where(under > 0.0, -under - np.minimum(under * spread, room * spread), shift)
-        shift = np.where(over > 0.0, over + np.minimum(over * spread, room * spread), shift)
-        steep = ~flat
-        shift[steep] = self.u[steep] - snap.corner[rows[steep], j[steep]]
-        bent = flat & (snap.curvature[rows, j] > 0.0)
-        if np.any(bent):
-            i, ji = rows[bent], j[bent]
-            shift[bent] = (
-                self.u[bent] - (snap.slope[i, ji] - self.alpha[bent]) / snap.curvature[i, ji]
-            )
+        shift = np.where(under > 0.0, -under - np.minimum(under, room) * spread, 0.0)
+        shift = np.where(over > 0.0, over + np.minimum(over, room) * spread, shift)
+        tied = ~flat
+        tied[bent] = True
+        shift[tied] = self.u[tied] - place[tied]
         excess = self.border.T @ self.alpha - target
         route = Route.settled(snap, target, shift, excess)
         self._settling = True

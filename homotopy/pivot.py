@@ -193,8 +193,11 @@ class Pivots(State):
             # A pivot of 1e-14 still means |Q v| of 1e-7 off A: u moves along, a little.
             self.alpha[index] += step * direction
             self.b += step * slide
-            self.u += step * (self.gram.combine(index, direction) + self.border @ slide)
+            along = step * (self.gram.combine(index, direction) + self.border @ slide)
+            self.u += along
             self.moved_here = True
+            if float(np.abs(along).max()) > self.near_u:
+                self.due = 0
         j = int(index[k])
         out = int(self.piece[j]) // 2 + (0 if direction[k] > 0 else 1)
         if j == i:

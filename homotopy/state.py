@@ -129,7 +129,7 @@ class State:
         self.near_a = NEAR * self._unit + 8.0 * EPS * float(np.abs(self.alpha).max())
         # Pinned to walls, alpha may grow far beyond its slopes, and with it the rounding of u.
         self.rounding = EPS * mass
-        self.slack = FORGIVEN * self.u_scale + 100.0 * self.rounding
+        self.slack = FORGIVEN * self.u_scale + 20.0 * self.rounding
 
     # ------------------------------------------------------------------ pieces
 
