@@ -216,6 +216,7 @@ def jumping_models(draw):
     width = draw(st.sampled_from([0.5, 1.0, 1.5]))
     narrowing = draw(st.sampled_from([0.0, 0.2, 0.4]))
     up, down = draw(st.sampled_from([(1.0, 1.0), (2.0, 0.5), (0.3, 0.7)]))
+    bend = draw(st.sampled_from([0.0, 0.0, 0.5, 2.0]))
 
     def pieces(t):
         knot = y + drift * t
@@ -223,9 +224,9 @@ def jumping_models(draw):
         return (
             Slope("far+", up * (1.0 - t)),
             Jump(knot - reach),
-            Slope("near+", up),
+            Slope("near+", up + bend * knot, curvature=bend),
             Knot("E", knot),
-            Slope("near-", -down),
+            Slope("near-", bend * knot - down, curvature=bend),
             Jump(knot + reach),
             Slope("far-", -down * (1.0 - t)),
         )
@@ -233,15 +234,18 @@ def jumping_models(draw):
     border = np.ones((n, 1)) if draw(st.booleans()) else None
     note(
         f"phi = {phi.tolist()}, y = {y.tolist()}, drift = {drift.tolist()}, width = {width}, "
-        f"narrowing = {narrowing}, up, down = {up}, {down}, border: {border is not None}"
+        f"narrowing = {narrowing}, up, down, bend = {up, down, bend}, border: {border is not None}"
     )
-    return Toy(LinearGram(phi), (0.0, 1.0), pieces, border=border)
+    # Slanted, the jumps have a height from the start: then a guess says which optimum is meant.
+    start = np.zeros(n) if bend else None
+    return Toy(LinearGram(phi), (0.0, 1.0), pieces, border=border), start
 
 
 @given(jumping_models(), st.sampled_from(["homotopy", "osqp", "auto"]))
 @settings(max_examples=200)
-def test_generated_polylines_with_jumps_are_certified(model, d_step):
-    path = Homotopy(model, d_step=d_step).trace()
+def test_generated_polylines_with_jumps_are_certified(drawn, d_step):
+    model, start = drawn
+    path = Homotopy(model, d_step=d_step).trace(start=start)
     certificate = path.certify(TOL)
     note(str(certificate))
     assert path.complete
@@ -251,5 +255,6 @@ def test_generated_polylines_with_jumps_are_certified(model, d_step):
 @pytest.mark.slow
 @given(jumping_models())
 @settings(max_examples=5_000)
-def test_many_generated_polylines_with_jumps_are_certified(model):
-    assert Homotopy(model).trace().certify(TOL).ok
+def test_many_generated_polylines_with_jumps_are_certified(drawn):
+    model, start = drawn
+    assert Homotopy(model).trace(start=start).certify(TOL).ok

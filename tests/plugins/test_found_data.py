@@ -1,0 +1,248 @@
+"""Problems on which an earlier version failed, as fuzzing found and shrank them."""
+
+from __future__ import annotations
+
+import pytest
+
+from homotopy import Homotopy
+from homotopy_plugins import HingeRamp, LADRamp
+
+FOUND = {
+    "zero weight, on the jump corner all the way": (
+        HingeRamp,
+        [[0], [-1]],
+        [1, -1],
+        {
+            "C": 1.0,
+            "kernel": "linear",
+            "fit_intercept": False,
+            "path": "theta",
+            "s": 0.0,
+            "sample_weight": [1.0, 0.0],
+        },
+    ),
+    "fitted exactly: no residual is left to trace": (
+        LADRamp,
+        [[1], [1]],
+        [0, 0],
+        {
+            "C": 1.0,
+            "kernel": "linear",
+            "fit_intercept": True,
+            "path": "s",
+            "theta": 0.5,
+            "sample_weight": [0.5, 2.0],
+        },
+    ),
+    "fitted exactly at theta = 1": (
+        LADRamp,
+        [[0, 0], [1, 1], [0, -1]],
+        [0, 0, -3],
+        {"C": 100.0, "kernel": "linear", "fit_intercept": True, "path": "s", "theta": 1.0},
+    ),
+    "C = 1000, polynomial kernel, repeated row of both labels": (
+        HingeRamp,
+        [[3], [1], [-2], [-2], [-2]],
+        [-1, -1, 1, -1, -1],
+        {
+            "C": 1000.0,
+            "kernel": "poly",
+            "gamma": 1.0,
+            "fit_intercept": True,
+            "path": "s",
+            "degree": 2,
+            "coef0": 0.0,
+            "theta": 0.25,
+            "s": 1.0,
+        },
+    ),
+    "three nearly independent samples that flip nearly together": (
+        LADRamp,
+        [[3, -2, 0, 0], [3, 0, -3, -3], [-3, -2, 0, 2]],
+        [-1, -1, -1],
+        {
+            "C": 0.5,
+            "kernel": "rbf",
+            "gamma": 1.0,
+            "fit_intercept": False,
+            "path": "s",
+            "theta": 0.25,
+            "s_stop": 0.1,
+        },
+    ),
+    "the same, three times each": (
+        LADRamp,
+        [
+            [-2, 1, -1, -2, -1],
+            [3, -2, 1, -3, -2],
+            [3, 0, -2, 2, -3],
+            [-2, 1, -1, -2, -1],
+            [3, -2, 1, -3, -2],
+            [3, 0, -2, 2, -3],
+            [-2, 1, -1, -2, -1],
+            [3, -2, 1, -3, -2],
+            [3, 0, -2, 2, -3],
+        ],
+        [-2, 3, 3, -2, 3, 3, -2, 3, 3],
+        {
+            "C": 0.1,
+            "kernel": "rbf",
+            "gamma": 0.5,
+            "fit_intercept": False,
+            "path": "s",
+            "theta": 0.5,
+        },
+    ),
+    "three near rows of both labels": (
+        HingeRamp,
+        [[0.40039121912222364], [0.3319178251147771], [0.3367440437941054]],
+        [-1, -1, 1],
+        {
+            "C": 0.001,
+            "kernel": "rbf",
+            "gamma": 0.5,
+            "fit_intercept": True,
+            "path": "theta",
+            "s": -1.0,
+        },
+    ),
+    "rows repeated with both labels, the border cannot be balanced by rounding": (
+        HingeRamp,
+        [[3, -3], [1, -2], [1, -2], [0, 1], [-3, -1], [3, 2], [-1, 1], [1, -2]],
+        [-1, 1, -1, -1, -1, -1, -1, -1],
+        {"C": 100.0, "kernel": "linear", "fit_intercept": True, "path": "theta", "s": -0.5},
+    ),
+    "nine times the same row, large diagonal": (
+        LADRamp,
+        [
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+            [2, 2, 2, 2],
+        ],
+        [2, 2, -1, 0, 2, 2, 2, 2, 1],
+        {
+            "C": 1000.0,
+            "kernel": "poly",
+            "gamma": 1.0,
+            "fit_intercept": True,
+            "path": "s",
+            "degree": 2,
+            "coef0": 1.0,
+            "theta": 0.0,
+        },
+    ),
+    "targets that are nearly all zero": (
+        LADRamp,
+        [
+            [-1.3121242344129518],
+            [-0.3042841264605309],
+            [0],
+            [0.00443514016721738],
+            [0.5968289516257079],
+            [1.5279445230841366],
+            [-1.9902864130247395],
+            [1.3026388684171852],
+            [0.7166596817590122],
+            [-0.07637478244360346],
+        ],
+        [0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
+        {
+            "C": 10.0,
+            "kernel": "rbf",
+            "gamma": 0.5,
+            "fit_intercept": False,
+            "path": "theta",
+            "s": 0.3,
+        },
+    ),
+    "points on the axes, a start that was wrong": (
+        LADRamp,
+        [
+            [1, 0],
+            [0, 1],
+            [0, 2],
+            [-0, -1],
+            [1, 0],
+            [-1, -0],
+            [2, 0],
+            [-1, -0],
+            [-1, -0],
+            [2, 0],
+            [1, 0],
+            [-1, -0],
+        ],
+        [2, 0, -2, 1, 2, 1, -2, 1, 2, 1, 2, -1],
+        {"C": 100.0, "kernel": "linear", "fit_intercept": True, "path": "theta", "s": 0.3},
+    ),
+    "theta = 1 on the s-path: jumps of height zero": (
+        LADRamp,
+        [[0], [1], [1], [1], [1]],
+        [0, 1, -1, 1, -1],
+        {
+            "C": 1000.0,
+            "kernel": "linear",
+            "fit_intercept": True,
+            "path": "s",
+            "theta": 1.0,
+            "s_stop": 1.0,
+        },
+    ),
+    "near rows: a move whose fall is below rounding": (
+        HingeRamp,
+        [
+            [1.2388961151899647],
+            [0.6565873819191897],
+            [1.2389676647136176],
+            [0.5219540085672346],
+            [0.656590377188342],
+            [1.2388252209842505],
+        ],
+        [-1, 1, 1, 1, -1, 1],
+        {
+            "C": 0.01,
+            "kernel": "rbf",
+            "gamma": 10.0,
+            "fit_intercept": True,
+            "path": "s",
+            "theta": 0.5,
+            "s": 0.0,
+        },
+    ),
+    "near rows, C = 1000": (
+        HingeRamp,
+        [
+            [1.9983400269623444, 1.9991276945068797, 2.0010737394612725],
+            [2.0001197123272134, 1.9980706491534277, 1.9999774103066388],
+            [-1.9991759568251204, -2.0003332714157076, 2.000175521780353],
+            [2.0004488525058246, -2.000155228889122, 2.000051565569418],
+            [1.9988142659582897, 2.0006292578092393, 2.0009259419473393],
+            [1.9998533660404738, 1.9995560644522097, 1.9983407291582],
+            [-2.0000130909453735, 2.002138276978677, -2.0019074963281267],
+            [1.999934706127536, 2.0006307151345024, 2.0008235161204087],
+        ],
+        [-1, -1, -1, 1, 1, 1, -1, 1],
+        {
+            "C": 1000.0,
+            "kernel": "linear",
+            "fit_intercept": True,
+            "path": "s",
+            "theta": 0.1,
+            "s": 0.0,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FOUND))
+def test_what_once_failed_is_certified(name):
+    plugin, X, y, options = FOUND[name]
+    path = Homotopy(plugin(X, y, **options)).trace()
+    certificate = path.certify()
+    assert path.complete
+    assert certificate.ok, str(certificate)
