@@ -28,6 +28,8 @@ Index = npt.NDArray[np.int64]
 
 # A jump that cannot be crossed where it is, is crossed this part of the span later.
 LATE = 1e-10
+# So many of them on one path mean that it gets nowhere.
+MOST_LATE = 20
 
 
 @attrs.frozen
@@ -239,6 +241,11 @@ class _Trace:
         tolerance of the certificate.
         """
         follower, before = self.follower, self.t
+        if self.late >= MOST_LATE:
+            raise TraceError(
+                f"{self.late} jumps up to {self.options.model.parameter}={before:.17g} could not "
+                "be crossed where they are"
+            )
         late = before + LATE * (self.stop - self.start)
         if abs(self.stop - before) <= abs(late - before):
             late = self.stop

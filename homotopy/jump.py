@@ -89,13 +89,13 @@ class Crossing:
         mode: str,
         solver: ConditionalSolver,
         choose: Callable[[float, Index, Array], Index],
-        round_limit: int = 1000,
     ) -> None:
         self.problem, self.mode, self.solver, self.choose = problem, mode, solver, choose
-        self.round_limit = round_limit
+        self.round_limit = 50 + problem.gram.size
         self._seen: set[bytes] = set()
         self._seen_at = np.nan
         self._ahead = False
+        self._crossings = 0
 
     def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:
         """Flip `standing`, settle, flip whatever ends pinned, until nothing does.
@@ -110,6 +110,12 @@ class Crossing:
         steps, rounds, used = follower.steps, 0, "homotopy"
         if t != self._seen_at:
             self._forget(t, follower)
+            self._crossings = 0
+        self._crossings += 1
+        if self._crossings > 20 + before_side.size:
+            raise TraceError(
+                f"{self._crossings} D-steps at {problem.model.parameter}={t:.17g} lead nowhere"
+            )
         snap, target = problem.polylines.at(t), problem.target(t)
         flip, last_u = standing, before_u
         if not standing.size:
