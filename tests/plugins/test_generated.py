@@ -241,9 +241,7 @@ def jumping_models(draw):
     return Toy(LinearGram(phi), (0.0, 1.0), pieces, border=border), start
 
 
-@given(jumping_models(), st.sampled_from(["homotopy", "osqp", "auto"]))
-@settings(max_examples=200)
-def test_generated_polylines_with_jumps_are_certified(drawn, d_step):
+def check_jumping(drawn, d_step):
     model, start = drawn
     path = Homotopy(model, d_step=d_step).trace(start=start)
     certificate = path.certify(TOL)
@@ -252,9 +250,20 @@ def test_generated_polylines_with_jumps_are_certified(drawn, d_step):
     assert certificate.ok
 
 
+@given(jumping_models(), st.sampled_from(["homotopy", "auto"]))
+@settings(max_examples=200)
+def test_generated_polylines_with_jumps_are_certified(drawn, d_step):
+    check_jumping(drawn, d_step)
+
+
+@given(jumping_models())
+@settings(max_examples=100)
+def test_generated_polylines_with_jumps_through_osqp(drawn):
+    check_jumping(drawn, "osqp")
+
+
 @pytest.mark.slow
 @given(jumping_models())
 @settings(max_examples=5_000)
 def test_many_generated_polylines_with_jumps_are_certified(drawn):
-    model, start = drawn
-    assert Homotopy(model).trace(start=start).certify(TOL).ok
+    check_jumping(drawn, "auto")
