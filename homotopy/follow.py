@@ -30,6 +30,8 @@ Recorder = Callable[[float, float, Array, Array], None]
 WELL = 1e-9
 # A residual above this part of the scale is repaired.
 REPAIR = 1e-10
+# Repairs at one point before the path goes on regardless.
+LOOKS = 3
 # Segments between two recomputations of u from alpha.
 REFRESH = 64
 
@@ -98,7 +100,7 @@ class Follower(Orientation):
         """
         self.load(route)
         limit = 1000 + 200 * self.u.size
-        count = 0
+        count = looks = 0
         while self.tau != route.stop:
             if self.steps >= self.due and not self._settling:
                 walls = self._maintain()
@@ -107,6 +109,11 @@ class Follower(Orientation):
             walls = self.orient()
             if walls.size:
                 return walls
+            if self.due == 0 and not self._settling and looks < LOOKS:
+                # Orientation has moved u: see to it before going on.
+                looks += 1
+                continue
+            looks = 0
             before = self.tau
             alpha, b = self.alpha[self.factor.index], self.b.copy()
             self.step()
