@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import REPAIR, Follower
+from homotopy.follow import REPAIR, Follower, Segment
 from homotopy.guess import coordinate_descent, estimate_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
 from homotopy.model import LossModel, Problem
@@ -133,7 +133,7 @@ class _Trace:
         self.callback = callback
         self.bar = _bar(options.model.parameter) if progress else None
         self.status = Status.COMPLETE
-        self.stored: list[tuple[Any, ...]] = []
+        self.stored: list[Segment] = []
         self.jumps: list[JumpRecord] = []
         self.c_steps = self.d_steps = self.start_steps = self.late = 0
         self.t = self.start = self.problem.start
@@ -153,8 +153,8 @@ class _Trace:
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
                 "give trace(start=...) a path or an alpha to begin from"
             )
-        follower.alpha, follower.b = self._guess(start)
-        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        follower.alpha[:], follower.b[:] = self._guess(start)
+        follower.u[:] = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
         follower.assign(snap, *snap.branches(follower.u))
         follower.settle(snap, target)
         if follower.refresh() > REPAIR:
@@ -167,6 +167,7 @@ class _Trace:
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()
             self.t = self.start
+        follower.load(Route.flipped(problem, self.t))
         self.first_piece = follower.piece.copy()
         follower.changed.clear()
         pinned = self.crossing.release(follower)
@@ -180,7 +181,7 @@ class _Trace:
     def c_step(self) -> Index:
         """Follow the path to its end or to a jump; return the coordinates pressing on it."""
         before = self.follower.steps
-        route = Route.along(self.problem, self.t, self.stop)
+        route = Route.of(self.problem, self.t, self.stop)
         pressing = self.follower.travel(route, self._record)
         self.t = self.follower.tau
         self.c_steps += self.follower.steps - before
@@ -190,12 +191,12 @@ class _Trace:
         """Cross the jump on which `pressing` stand."""
         if not self.stored:
             self._point()
-        point, route = self.follower.memento(), self.follower.route
+        point = self.follower.mark()
         try:
             jump = self.crossing.cross(self.follower, self.t, self.stop, pressing)
+            self.follower.unmark(point)
         except TraceError:
             self.follower.restore(point)
-            self.follower.route = route
             jump = self._cross_late()
         self.d_steps += jump.steps
         self.jumps.append(jump)
@@ -250,12 +251,11 @@ class _Trace:
         if abs(self.stop - before) <= abs(late - before):
             late = self.stop
         follower.tau = late
-        follower.write_alpha()
-        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        follower.refresh()
         on_knot = np.flatnonzero(follower.active())
         changed, follower.changed = follower.changed, {}
         alpha, b = follower.alpha[on_knot], follower.b.copy()
-        self.stored.append((before, late, on_knot, alpha, alpha, b, b, changed))
+        self.stored.append(Segment(before, late, on_knot, alpha, alpha, b, b, changed))
         self.t = late
         self.late += 1
         return self.crossing.cross(follower, late, self.stop, NONE)
@@ -279,13 +279,17 @@ class _Trace:
         self.problem.polylines.check(start, stop)
         return start, stop
 
-    def _record(self, before: float, after: float, alpha: Array, b: Array) -> None:
-        follower = self.follower
-        active = follower.factor.index.copy()
-        changed, follower.changed = follower.changed, {}
-        segment = (before, after, active, alpha, follower.alpha[active], b, follower.b.copy())
-        self.stored.append((*segment, changed))
-        self.t = after
+    def _record(self, segment: Segment) -> None:
+        if self.stored and self.stored[-1].cut:
+            last = self.stored.pop()
+            joined = _joined(last, segment)
+            if joined is None:
+                self.stored.append(attrs.evolve(last, cut=False))
+            segment = joined or segment
+        self.stored.append(segment)
+        self.t = after = segment.stop
+        if segment.cut:
+            return
         if self.bar is not None:
             self.bar.update_to(abs(after - self.start) / abs(self.stop - self.start))
         if self.callback is not None:
@@ -302,7 +306,7 @@ class _Trace:
         active = follower.factor.index.copy()
         changed, follower.changed = follower.changed, {}
         alpha, b = follower.alpha[active], follower.b.copy()
-        self.stored.append((self.t, self.t, active, alpha, alpha, b, b, changed))
+        self.stored.append(Segment(self.t, self.t, active, alpha, alpha, b, b, changed))
 
     # ------------------------------------------------------------------ ending
 
@@ -331,17 +335,17 @@ class _Trace:
     def path(self) -> Path:
         """What has been recorded, as a path."""
         m = self.problem.border.shape[1]
-        columns = list(zip(*self.stored, strict=True))
-        start, stop, active, alpha0, alpha1, b0, b1, changed = columns
+        stored = self.stored
+        changed = [s.changed for s in stored]
         segments = Segments(
-            start=np.array(start, dtype=float),
-            stop=np.array(stop, dtype=float),
-            offset=np.cumsum([0] + [a.size for a in active]),
-            active=np.concatenate(active).astype(np.int64),
-            alpha_start=np.concatenate(alpha0),
-            alpha_stop=np.concatenate(alpha1),
-            b_start=np.array(b0).reshape(len(b0), m),
-            b_stop=np.array(b1).reshape(len(b1), m),
+            start=np.array([s.start for s in stored]),
+            stop=np.array([s.stop for s in stored]),
+            offset=np.cumsum([0] + [s.active.size for s in stored]),
+            active=np.concatenate([s.active for s in stored]).astype(np.int64),
+            alpha_start=np.concatenate([s.alpha_start for s in stored]),
+            alpha_stop=np.concatenate([s.alpha_stop for s in stored]),
+            b_start=np.array([s.b_start for s in stored]).reshape(len(stored), m),
+            b_stop=np.array([s.b_stop for s in stored]).reshape(len(stored), m),
             event=np.cumsum([0] + [len(c) for c in changed]),
             changed=np.array([i for c in changed for i in c], dtype=np.int64),
             changed_to=np.array([p for c in changed for p in c.values()], dtype=np.int64),
@@ -367,6 +371,19 @@ class _Trace:
             },
             problem=self.problem,
         )
+
+
+def _joined(first: Segment, second: Segment) -> Segment | None:
+    """One segment of two, where nothing but a look around came between them."""
+    if second.changed or not np.array_equal(first.active, second.active):
+        return None
+    return attrs.evolve(
+        second,
+        start=first.start,
+        alpha_start=first.alpha_start,
+        b_start=first.b_start,
+        changed=first.changed,
+    )
 
 
 def _bar(name: str) -> Any:

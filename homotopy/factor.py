@@ -25,14 +25,17 @@ Index = npt.NDArray[np.int64]
 
 
 class Factor:
-    """``L L^T`` of the active block, kept row by row; O(k^2) to append, remove or solve."""
+    """``R^T R`` of the active block, R kept row by row; O(k^2) to append, remove or solve."""
 
     def __init__(self, capacity: int = 16) -> None:
         self.size = 0
         self._rows = np.zeros((capacity, capacity))
         self._index = np.zeros(capacity, dtype=np.int64)
-        self._cosine = np.zeros(capacity)
-        self._sine = np.zeros(capacity)
+        self._room()
+
+    def _room(self) -> None:
+        """Space for rotations and for one column."""
+        self._cosine, self._sine, self._spare, self._column = np.zeros((4, self._index.size))
 
     @property
     def index(self) -> Index:
@@ -43,6 +46,9 @@ class Factor:
         """Where coordinate `i` stands in the factor."""
         return int(np.flatnonzero(self.index == i)[0])
 
+    def __contains__(self, i: int) -> bool:
+        return bool(np.any(self.index == i))
+
     def clear(self) -> None:
         self.size = 0
 
@@ -51,26 +57,43 @@ class Factor:
         the active ones are `row`; `accept` adds it."""
         if self.size == self._index.size:
             self._grow()
-        return float(kernels.append_row(self._rows, self.size, row, diagonal))
+        self._column[: self.size] = row
+        return float(kernels.new_column(self._rows, self.size, self._column, diagonal))
 
     def accept(self, i: int, pivot: float) -> None:
         """Add coordinate `i`, the one last given to `pivot`, whose answer was `pivot` > 0."""
+        self._rows[: self.size, self.size] = self._column[: self.size]
         self._rows[self.size, self.size] = np.sqrt(pivot)
         self._index[self.size] = i
         self.size += 1
 
     def remove(self, i: int) -> None:
         position = self.position(i)
-        kernels.remove_row(self._rows, self.size, position, self._cosine, self._sine)
+        rotations = (self._cosine, self._sine, self._spare)
+        kernels.remove_column(self._rows, self.size, position, *rotations)
         self._index[position : self.size - 1] = self._index[position + 1 : self.size]
         self.size -= 1
 
     def solve(self, right: Array) -> Array:
-        """``(L L^T)^{-1} right`` for one right-hand side."""
+        """``(R^T R)^{-1} right`` for one right-hand side."""
         x = np.array(right, dtype=float)
         kernels.forward_substitute(self._rows, self.size, x)
         kernels.back_substitute(self._rows, self.size, x)
         return x
+
+    @property
+    def capacity(self) -> int:
+        """How many coordinates fit without growing."""
+        return int(self._index.size)
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many more."""
+        while self.size + room > self._index.size:
+            self._grow()
+
+    def arrays(self) -> tuple[Array, Index, Array, Array, Array]:
+        """R, the coordinates in their order, the rotations of the last removal, and a spare."""
+        return self._rows, self._index, self._cosine, self._sine, self._spare
 
     def _grow(self) -> None:
         capacity = 2 * self._index.size
@@ -79,4 +102,4 @@ class Factor:
         index = np.zeros(capacity, dtype=np.int64)
         index[: self.size] = self.index
         self._rows, self._index = rows, index
-        self._cosine, self._sine = np.zeros(capacity), np.zeros(capacity)
+        self._room()

@@ -1,7 +1,9 @@
 """Following a route: the one loop behind C-step, D-step, start and repair.
 
 **Orient, then step.**  `Follower.travel` asks at every point which way the path goes (see
-`homotopy.orient`), steps to the next break-point, and so on to the end of the route.
+`homotopy.orient`), steps to the next break-point, and so on to the end of the route.  The ordinary
+break-point is met in compiled code (`kernels.follow`, boarded through `Lane`); what that leaves to
+us (many ties, dependent columns, a border without support, slanted pieces) is oriented here.
 `Follower.settle` makes any guess exact by following a route along which the guess is pushed
 sideways into place; it is also how a point is repaired when rounding has added up.
 """
@@ -9,22 +11,25 @@ sideways into place; it is also how a point is repaired when rounding has added 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from homotopy import kernels
 from homotopy.errors import TraceError
+from homotopy.gram import Gram
 from homotopy.orient import NONE, Orientation
 from homotopy.polyline import JUMP, SEAM, Snapshot
 from homotopy.route import Route
+from homotopy.state import Drag
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "Segment"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-Recorder = Callable[[float, float, Array, Array], None]
 
 # The Rayleigh quotient below which a guess gives up an active coordinate.
 WELL = 1e-9
@@ -34,24 +39,57 @@ REPAIR = 1e-10
 LOOKS = 3
 # Segments between two recomputations of u from alpha.
 REFRESH = 64
+# Steps the compiled travel takes at most before it lets others (Ctrl-C) in.
+BURST = 256
+# Fewer coordinates are not worth choosing among.
+LEAST_WINDOW = 512
+
+
+@attrs.frozen(eq=False)
+class Segment:
+    """One straight piece of the path, as it is traced: tau, alpha of the active coordinates and b
+    at both ends, and the pieces that changed at its beginning.  `cut` tells that the same segment
+    goes on in the next."""
+
+    start: float
+    stop: float
+    active: Index
+    alpha_start: Array
+    alpha_stop: Array
+    b_start: Array
+    b_stop: Array
+    changed: dict[int, int]
+    cut: bool = False
+
+
+Recorder = Callable[[Segment], None]
 
 
 class Follower(Orientation):
     """Takes the state along routes."""
 
+    def __init__(self, gram: Gram, border: Array) -> None:
+        super().__init__(gram, border)
+        self._lane: Lane | None = Lane(self) if border.shape[1] <= 1 else None
+
     def _nearest(self) -> float:
         """The length of the step to the next break-point."""
-        sign = self.sign
+        sign, along = self.sign, self.route.along
         still_u, still_a = self._still()
         step = float(
             kernels.nearest_corner(
+                self.near,
                 self.u,
                 self._du,
                 self._low0,
                 self._low1,
                 self._high0,
                 self._high1,
-                self.tau,
+                self.shift,
+                self.t,
+                self.mu,
+                1.0 if along else 0.0,
+                0.0 if along else 1.0,
                 sign,
                 still_u,
             )
@@ -60,9 +98,10 @@ class Follower(Orientation):
         steep = self.piece[a] % 2 == 1
         i, rate = a[steep], self._dalpha[steep]
         low, high = self._end_of_knot(i)
+        low_rate, high_rate = self._end_rates(i)
         for room, speed in (
-            (high - self.alpha[i], sign * (rate - self._top1[i])),
-            (self.alpha[i] - low, sign * (self._bottom1[i] - rate)),
+            (high - self.alpha[i], sign * (rate - high_rate)),
+            (self.alpha[i] - low, sign * (low_rate - rate)),
         ):
             moving = speed > still_a
             if np.any(moving):
@@ -88,24 +127,40 @@ class Follower(Orientation):
         self.alpha[a] += length * self._dalpha
         # The solve works with b - rho e; the rate of b itself adds rho e'.
         self.b += length * (self._db + self.rho * self.route.target1)
-        kernels.advance(self.u, self._du, length)
+        near = self.near
+        self.u[near] += length * self._du[near]
+        self.window = 0
         self.tau = self.route.stop if arrived else self.tau + length
         self.steps += 1
         return step
 
-    def travel(self, route: Route, record: Recorder | None = None) -> Index:
+    def travel(
+        self, route: Route, record: Recorder | None = None, moving: Index | None = None
+    ) -> Index:
         """Follow `route` to its end; return the coordinates pressing on a wall (none at the end).
 
-        `record` is called after each step with tau before and after, alpha of A before, b before.
+        `record` takes the segments: tau, alpha of A and b before and after each (see `Segment`).
+        `moving` are the coordinates with a lift, where the caller knows them.
         """
-        self.load(route)
-        limit = 1000 + 200 * self.u.size
-        count = looks = 0
+        self.load(route, moving)
+        limit = self.steps + 1000 + 200 * self.u.size
+        looks = 0
+        lane = self._lane
+        if lane is not None:
+            lane.board(self)
         while self.tau != route.stop:
             if self.steps >= self.due and not self._settling:
                 walls = self._maintain()
                 if walls.size:
                     return walls
+            if lane is not None and self._excused == {}:
+                walls = lane.ride(self, record)
+                if walls.size:
+                    return walls
+                if self.tau == route.stop:
+                    break
+                if self.steps >= self.due and not self._settling:
+                    continue
             walls = self.orient()
             if walls.size:
                 return walls
@@ -114,14 +169,15 @@ class Follower(Orientation):
                 looks += 1
                 continue
             looks = 0
-            before = self.tau
-            alpha, b = self.alpha[self.factor.index], self.b.copy()
+            before, active = self.tau, self.factor.index.copy()
+            alpha, b = self.alpha[active], self.b.copy()
             self.step()
             if record is not None and self.tau != before:
-                record(before, self.tau, alpha, b)
-            count += 1
-            if count > limit:
-                raise TraceError(f"no progress after {count} steps at tau={self.tau:.17g}")
+                changed, self.changed = self.changed, {}
+                after = self.alpha[active]
+                record(Segment(before, self.tau, active, alpha, after, b, self.b.copy(), changed))
+            if self.steps > limit:
+                raise TraceError(f"no progress after {limit} steps at tau={self.tau:.17g}")
         return NONE
 
     def _maintain(self) -> Index:
@@ -129,22 +185,33 @@ class Follower(Orientation):
 
         Returns the coordinates that ended pinned on a route that does not pin.
         """
-        self.due = self.steps + REFRESH
+        self.due = self.steps + self._interval()
         if self.refresh() <= REPAIR + 1e-2 * self.slack / self.u_scale:
-            self._oriented = False
             return NONE
-        route, tau = self.route, self.tau
-        self.settle(route.snapshot(tau), route.target(tau))
+        route, tau, lift = self.route, self.tau, self.lift
+        snap, target = self.snapshot(), route.target(tau)
+        self.lift = self._zero
+        try:
+            self.settle(snap, target)
+        finally:
+            self.lift = lift
         self.load(attrs.evolve(route, start=tau))
+        if self._lane is not None:
+            self._lane.board(self)
         self.repairs += 1
         return NONE if route.pin else np.flatnonzero(self.side)
+
+    def _interval(self) -> int:
+        """Steps between two recomputations of u: one of them costs as much as that of ten."""
+        moved = np.count_nonzero(self.alpha) / max(self.factor.size, 1)
+        return int(np.clip(10.0 * moved, REFRESH, 8 * REFRESH))
 
     # ------------------------------------------------------------------ guesses
 
     def assign(self, snap: Snapshot, first: Index, last: Index) -> None:
         """Give every coordinate the piece nearest to (u, alpha), and that piece's alpha, among
         the slopes ``first .. last`` of its convex branch, their knots and their walls."""
-        self.route = Route.settled(snap, self.b, np.zeros(self.u.size), self.b)
+        self.route = Route.settled(snap, self.b, self.b)
         self._set_scales()
         n, k = snap.corner.shape
         best = np.full(n, np.inf)
@@ -181,9 +248,9 @@ class Follower(Orientation):
             better = allowed & (distance + bias < best)
             best[better], piece[better] = distance[better] + bias, p
             side[better], value[better] = where[better], a[better]
-        for i in np.flatnonzero(piece != self.piece).tolist():
-            self.changed[i] = int(piece[i])
-        self.piece, self.side, self.alpha = piece, side, value
+        for i in np.flatnonzero((piece != self.piece) | (side != self.side)).tolist():
+            self._note(i, int(self.piece[i]), int(self.side[i]), int(piece[i]))
+        self.piece[:], self.side[:], self.alpha[:] = piece, side, value
 
     def settle(self, snap: Snapshot, target: Array, least: float = WELL) -> None:
         """Make the present guess (pieces, alpha, b) exact for the polylines `snap`.
@@ -191,14 +258,14 @@ class Follower(Orientation):
         Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
         Active coordinates whose Rayleigh quotient is below `least` are given up first.
         """
-        n = self.u.size
-        zero = np.zeros(n)
-        self.route = Route.settled(snap, target, zero, np.zeros_like(target))
-        self.tau = self.route.start
+        route = Route.settled(snap, target, np.zeros_like(target))
+        self.route, self.tau = route, route.start
+        self.near, self.window = self._every, 0
+        self._drag = Drag(self.gram, self.border)
         self._set_scales()
         self._fence_all()
         self.rebuild(least)
-        rows, j = np.arange(n), self.piece // 2
+        rows, j = self._every, self.piece // 2
         flat = self.piece % 2 == 0
         k = snap.corner.shape[1]
         low = np.where(flat & (j > 0), snap.corner[rows, np.maximum(j - 1, 0)], -np.inf)
@@ -210,7 +277,7 @@ class Follower(Orientation):
         value, bend = snap.slope[bent, j[bent]], snap.curvature[bent, j[bent]]
         place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
         self.alpha[bent] = value - bend * place[bent]
-        self.u = self.gram.matvec(self.alpha) + self.border @ self.b
+        self.u[:] = self.gram.matvec(self.alpha) + self.border @ self.b
         # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
         # a gap must leave room for u within its piece.
         spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
@@ -222,9 +289,255 @@ class Follower(Orientation):
         tied[bent] = True
         shift[tied] = self.u[tied] - place[tied]
         excess = self.border.T @ self.alpha - target
-        route = Route.settled(snap, target, shift, excess)
+        self.shift = shift
         self._settling = True
         try:
-            self.travel(route)
+            self.travel(attrs.evolve(route, target1=excess))
         finally:
             self._settling = False
+            self.shift = self._zero
+
+
+class Lane:
+    """The compiled travel: its arrays, and the way on and off it."""
+
+    def __init__(self, follower: Follower) -> None:
+        gram, n = follower.gram, follower.u.size
+        self.real, self.whole = np.zeros(kernels.REALS), np.zeros(kernels.WHOLES, dtype=np.int64)
+        phi = gram.features()
+        empty, none, some = np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros(0)
+        self._features: tuple[Any, ...] = (empty, some, none, none)
+        if phi is None:
+            mode, width = kernels.ROWS, 0
+        elif sp.issparse(phi):
+            mode, width = kernels.SPARSE, phi.shape[1]
+            parts = (phi.data, phi.indices.astype(np.int64), phi.indptr.astype(np.int64))
+            self._features = (empty, *parts)
+        else:
+            mode, width = kernels.DENSE, phi.shape[1]
+            self._features = (phi, some, none, none)
+        self._none = (empty, none)
+        self.whole[kernels.MODE] = mode
+        self.whole[kernels.BORDERED] = follower.b.size
+        self._border = np.zeros(n)
+        if follower.b.size:
+            self._border[:] = follower.border[:, 0]
+        self._dw, self._w, self._w_seen = np.zeros(width), np.zeros(width), np.zeros(width)
+        self._vectors: list[Array] = []
+        self._steps_seen = 0
+        self._wanted = LEAST_WINDOW
+        self._b_weight = self._t_weight = 0.0
+        self._make_record(64, 4096)
+
+    def _make_record(self, segments: int, entries: int) -> None:
+        self._record = kernels.Record(
+            np.zeros(entries, dtype=np.int64),
+            np.zeros(entries),
+            np.zeros(entries),
+            np.zeros((segments, 4)),
+            np.zeros((segments, 3), dtype=np.int64),
+            np.zeros((1024, 4), dtype=np.int64),
+        )
+
+    def board(self, follower: Follower) -> None:
+        """Take up the route the follower has just loaded."""
+        route, real, whole = follower.route, self.real, self.whole
+        self.open = not np.any(route.lines.curvature) if not follower._nested else False
+        lines = route.lines
+        self._lines = kernels.Lines(
+            lines.slope0,
+            lines.slope1,
+            lines.corner0,
+            lines.corner1,
+            route.kind,
+            follower.lift,
+            follower.shift,
+        )
+        real[kernels.START], real[kernels.STOP] = route.start, route.stop
+        real[kernels.T] = route.t
+        real[kernels.RHO] = follower.rho
+        real[kernels.TARGET] = route.target1[0] if route.target1.size else 0.0
+        real[kernels.LARGEST] = follower._largest_root
+        whole[kernels.ALONG], whole[kernels.PIN] = route.along, route.pin
+
+    def ride(self, follower: Follower, record: Recorder | None) -> Index:
+        """Go as far as the compiled travel goes; return the coordinates pressing on a wall."""
+        if not self.open:
+            return NONE
+        while True:
+            if self._phi_window(follower):
+                self._look_around(follower)
+            code = self._run(follower, record)
+            if code == kernels.WANTED:
+                missing = np.array([self.whole[kernels.WANT]])
+                follower.gram.fetch(missing, follower.factor.index)
+            elif code == kernels.WALL:
+                return self._walls(follower)
+            elif code == kernels.REACHED:
+                follower.window = 0
+                if follower.steps >= follower.due and not follower._settling:
+                    return NONE
+            elif code != kernels.FULL:
+                return NONE
+
+    def _phi_window(self, follower: Follower) -> bool:
+        """Whether the coordinates to look at are to be chosen anew."""
+        large = self._w.size > 0 and follower.u.size > 2 * LEAST_WINDOW
+        return large and not follower.window
+
+    def _look_around(self, follower: Follower) -> None:
+        """Bring u up to date and choose the coordinates within reach."""
+        n, real = follower.u.size, self.real
+        gone = (follower.steps - self._steps_seen) * self._wanted
+        if gone < n // 2:
+            self._wanted = min(2 * self._wanted, n)
+        elif gone > 2 * n:
+            self._wanted = max(self._wanted // 2, LEAST_WINDOW)
+        self._steps_seen = follower.steps
+        follower.write_alpha()
+        self._w[:] = follower._phi.T @ follower.alpha
+        follower.u[:] = follower._phi @ self._w + self._border * float(follower.b.sum())
+        follower._rated = False
+        low, high = follower._fences(follower._every)
+        gap = np.minimum(high - follower.u, follower.u - low) - 2.0 * follower.near_u
+        gap[follower.factor.index] = -1.0
+        moves = np.maximum(np.abs(follower._low1), np.abs(follower._high1))
+        if follower._settling:
+            moves = np.abs(follower.shift)
+        # What a unit of reach may do to each: through w, through b, through its corners.
+        length = np.sqrt(follower.gram.diag)
+        unit = float(length.mean()) or 1.0
+        self._b_weight = float(np.abs(self._border).max()) / unit
+        self._t_weight = float(moves.max()) / unit
+        speed = np.maximum(length, np.abs(self._border) / (self._b_weight or 1.0))
+        speed = np.maximum(speed, moves / (self._t_weight or 1.0))
+        distance = gap / np.maximum(speed, 1e-300)
+        real[kernels.REACH] = np.inf
+        follower.near, follower.window = follower._every, 1
+        wanted = self._wanted + follower.factor.size
+        if 2 * wanted < n:
+            reach = float(np.partition(distance, wanted)[wanted])
+            if reach > 0.0:
+                follower.near = np.flatnonzero(distance <= reach)
+                real[kernels.REACH] = reach
+        self._w_seen[:] = self._w
+        real[kernels.B_SEEN] = follower.b.sum()
+        real[kernels.T_SEEN] = follower.tau if follower._settling else follower.t
+        real[kernels.B_WEIGHT] = self._b_weight
+
+    def _run(self, follower: Follower, record: Recorder | None) -> int:
+        real, whole, factor, drag = self.real, self.whole, follower.factor, follower._drag
+        factor.reserve(16)
+        if not self._vectors or self._vectors[0].size != factor.capacity:
+            self._vectors = [np.zeros(factor.capacity) for _ in range(3)]
+            self._work = np.zeros(factor.capacity, dtype=np.int64)
+            whole[kernels.READY] = 0
+        size = factor.size
+        if self._record.active.size < 2 * (size + 64):
+            self._make_record(64, 16 * (size + 64))
+        stored = follower.gram.rows()
+        if stored is not None and size and np.any(stored[1][factor.index] < 0):
+            follower.gram.fetch(factor.index)
+            stored = follower.gram.rows()
+        store, slot = stored if stored is not None else self._none
+        form = kernels.Form(
+            store, slot, *self._features, self._border, follower.diag, follower._root
+        )
+        here = kernels.Place(
+            follower.alpha,
+            follower.u,
+            follower._du,
+            follower.piece,
+            follower.side,
+            follower._low0,
+            follower._low1,
+            follower._high0,
+            follower._high1,
+            follower._found,
+            follower.near,
+        )
+        right, edge, rate = self._vectors
+        active = kernels.Active(
+            *factor.arrays(),
+            right,
+            edge,
+            rate,
+            self._work,
+            drag.pull,
+            self._dw,
+            self._w,
+            self._w_seen,
+        )
+        real[kernels.TAU] = follower.tau
+        if follower.route.along:
+            real[kernels.T] = follower.tau
+        real[kernels.B] = follower.b[0] if follower.b.size else 0.0
+        real[kernels.NEAR_U], real[kernels.NEAR_A] = follower.near_u, follower.near_a
+        real[kernels.BALANCE] = drag.balance[0] if drag.balance.size else 0.0
+        real[kernels.PULL] = drag.size
+        whole[kernels.SIZE] = size
+        whole[kernels.STEPS] = follower.steps
+        allowed = follower.steps + BURST
+        whole[kernels.LIMIT] = allowed if follower._settling else min(allowed, follower.due)
+        whole[kernels.SOLVED] = whole[kernels.RATED] = whole[kernels.READY] = 0
+        whole[kernels.RECORDS] = -1 if record is None else 0
+        whole[kernels.SEGMENTS] = whole[kernels.LOGGED] = whole[kernels.PIVOTS] = 0
+        whole[kernels.WINDOW] = follower.window
+        moving = follower.route.along or follower._settling
+        real[kernels.T_WEIGHT] = self._t_weight if moving else 0.0
+        code = int(kernels.follow(form, self._lines, here, active, self._record, real, whole))
+        factor.size = int(whole[kernels.SIZE])
+        follower.tau = float(real[kernels.TAU])
+        if follower.b.size:
+            follower.b[0] = real[kernels.B]
+            drag.balance[0] = real[kernels.BALANCE]
+        drag.size = float(real[kernels.PULL])
+        follower.near_u, follower.near_a = float(real[kernels.NEAR_U]), float(real[kernels.NEAR_A])
+        follower.steps = int(whole[kernels.STEPS])
+        follower.pivots += int(whole[kernels.PIVOTS])
+        follower._solved = follower._rated = False
+        self._drain(follower, record)
+        if code == kernels.DUE and (follower._settling or follower.steps < follower.due):
+            return kernels.FULL
+        return code
+
+    def _drain(self, follower: Follower, record: Recorder | None) -> None:
+        """Hand the segments and changes of piece over to those who keep them."""
+        segments, logged = int(self.whole[kernels.SEGMENTS]), int(self.whole[kernels.LOGGED])
+        log = self._record.log[:logged].tolist()
+        along = follower.route.along
+        ends = self._record.ends[:segments].tolist()
+        marks = self._record.offsets[:segments].tolist()
+        base = done = 0
+        bordered = follower.b.size > 0
+        for (start, stop, b_start, b_stop), (offset, seen, cut) in zip(ends, marks, strict=True):
+            for i, piece, side, new in log[done:seen]:
+                follower._note(i, piece, side, new)
+            done = seen
+            changed, follower.changed = follower.changed, {}
+            part = slice(base, offset)
+            assert record is not None
+            record(
+                Segment(
+                    start,
+                    stop,
+                    self._record.active[part].copy(),
+                    self._record.before[part].copy(),
+                    self._record.after[part].copy(),
+                    np.array([b_start] if bordered else []),
+                    np.array([b_stop] if bordered else []),
+                    changed,
+                    bool(cut),
+                )
+            )
+            base = offset
+        for i, piece, side, new in log[done:]:
+            follower._note(i, piece, side, new)
+        if along and logged:
+            index = np.unique(self._record.log[:logged, 0])
+            rates = follower._flat_rates(index)
+            follower._drag.carried.update(zip(index.tolist(), rates.tolist(), strict=True))
+
+    def _walls(self, follower: Follower) -> Index:
+        """Who presses on a wall: the tied coordinates on jump corners that move against them."""
+        return follower.orient()

@@ -23,6 +23,11 @@ __all__ = ["DenseGram", "Gram", "KernelGram", "LinearGram"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# Megabytes for kept columns of a kernel, unless told otherwise.
+MEMORY = 2000.0
+# Columns computed in one call.
+BATCH = 256
+
 
 class Gram(ABC):
     """A symmetric positive semidefinite n x n matrix, by its products.
@@ -59,9 +64,13 @@ class Gram(ABC):
         """``Q @ alphas`` for the columns of `alphas` (n, k)."""
         return np.stack([self.matvec(np.ascontiguousarray(a)) for a in alphas.T], axis=1)
 
-    def dense(self) -> Array | None:
-        """The whole matrix where it is affordable, else None."""
+    def rows(self) -> tuple[Array, Index] | None:
+        """``(store, slot)``: row i of Q is ``store[slot[i]]``, or not there if ``slot[i] < 0``
+        (see `fetch`); None where rows are never stored."""
         return None
+
+    def fetch(self, index: Index, keep: Index | None = None) -> None:
+        """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
 
     def features(self) -> Any:
         """The features phi with ``Q = phi phi^T`` where they are explicit, else None."""
@@ -90,7 +99,8 @@ class DenseGram(Gram):
                 "use (Q + Q.T) / 2 if that is meant"
             )
         self.size = self._matrix.shape[0]
-        self.diag = np.ascontiguousarray(np.diagonal(self._matrix))
+        self.diag = np.array(np.diagonal(self._matrix))
+        self._every = np.arange(self.size)
 
     def column(self, i: int) -> Array:
         row: Array = self._matrix[i]
@@ -107,12 +117,12 @@ class DenseGram(Gram):
     def matmat(self, alphas: Array) -> Array:
         return self._matrix @ alphas
 
-    def dense(self) -> Array:
-        return self._matrix
+    def rows(self) -> tuple[Array, Index]:
+        return self._matrix, self._every
 
 
 class KernelGram(Gram):
-    """Columns of Q computed when first needed and kept.
+    """Columns of Q computed when first needed and kept as far as memory allows.
 
     Parameters
     ----------
@@ -120,63 +130,113 @@ class KernelGram(Gram):
         ``columns(index)`` returns the rows ``Q[index]`` as an array (len(index), n).
     diag : array of shape (n,)
         The diagonal of Q.
+    memory : float
+        Megabytes for kept columns.  Columns beyond it are computed again when needed, those
+        longest unused giving way; columns in use at one time are kept whatever they take.
     """
 
-    def __init__(self, columns: Callable[[Index], Array], diag: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        columns: Callable[[Index], Array],
+        diag: npt.ArrayLike,
+        memory: float = MEMORY,
+    ) -> None:
         self._compute = columns
         self.diag = np.array(diag, dtype=float)
         self.size = self.diag.size
+        if not memory > 0.0:
+            raise DataError(f"KernelGram: memory must be a positive number of MB, got {memory!r}")
+        self._most = int(np.clip(memory * 1e6 / (8.0 * max(self.size, 1)), 1, self.size))
         self._slot = np.full(self.size, -1, dtype=np.int64)
-        self._store = np.empty((min(self.size, 64), self.size))
-        self._used = 0
+        self._store = np.empty((min(self._most, 64), self.size))
+        self._owner = np.full(self._store.shape[0], -1, dtype=np.int64)
+        self._stamp = np.zeros(self._store.shape[0], dtype=np.int64)
+        self._clock = 0
 
-    def _slots(self, index: Index) -> Index:
-        slots = self._slot[index]
-        missing = index[slots < 0]
-        if missing.size:
-            missing = np.unique(missing)
-            needed = self._used + missing.size
-            if needed > self._store.shape[0]:
-                store = np.empty((min(self.size, max(needed, 2 * self._used)), self.size))
-                store[: self._used] = self._store[: self._used]
-                self._store = store
-            self._store[self._used : needed] = self._compute(missing)
-            self._slot[missing] = np.arange(self._used, needed)
-            self._used = needed
-            slots = self._slot[index]
-        return slots
+    def rows(self) -> tuple[Array, Index]:
+        return self._store, self._slot
+
+    def fetch(self, index: Index, keep: Index | None = None) -> None:
+        self._clock += 1
+        for used in (index, keep):
+            if used is not None:
+                held = self._slot[used]
+                self._stamp[held[held >= 0]] = self._clock
+        missing = np.unique(index[self._slot[index] < 0])
+        if not missing.size:
+            return
+        free = np.flatnonzero(self._owner < 0)
+        if free.size < missing.size:
+            self._grow(missing.size - free.size)
+            free = np.flatnonzero(self._owner < 0)
+        if free.size < missing.size:
+            idle = np.flatnonzero((self._owner >= 0) & (self._stamp < self._clock))
+            short = missing.size - free.size
+            if idle.size < short:
+                self._most = self._store.shape[0] + short - idle.size
+                self._grow(short - idle.size)
+                free = np.flatnonzero(self._owner < 0)
+                short = missing.size - free.size
+            oldest = idle[np.argsort(self._stamp[idle], kind="stable")[:short]]
+            self._slot[self._owner[oldest]] = -1
+            self._owner[oldest] = -1
+            free = np.concatenate([free, oldest])
+        place = free[: missing.size]
+        for k in range(0, missing.size, BATCH):
+            part = slice(k, k + BATCH)
+            self._store[place[part]] = self._compute(missing[part])
+        self._slot[missing], self._owner[place] = place, missing
+        self._stamp[place] = self._clock
+
+    def _grow(self, wanted: int) -> None:
+        old = self._store.shape[0]
+        size = min(self._most, max(old + wanted, 2 * old))
+        if size > old:
+            store = np.empty((size, self.size))
+            store[:old] = self._store
+            self._store = store
+            self._owner = np.append(self._owner, np.full(size - old, -1))
+            self._stamp = np.append(self._stamp, np.zeros(size - old, dtype=np.int64))
 
     def column(self, i: int) -> Array:
-        slot = self._slots(np.array([i]))[0]
-        row: Array = self._store[slot]
+        self.fetch(np.array([i]))
+        row: Array = self._store[self._slot[i]]
         return row
 
     def block(self, rows: Index, columns: Index) -> Array:
         if rows.size < columns.size:
-            slots = self._slots(rows)
-            return self._store[np.ix_(slots, columns)]
-        slots = self._slots(columns)
-        return self._store[np.ix_(slots, rows)].T
+            held = self._slot[columns]
+            if rows.size == 1 and self._slot[rows[0]] < 0 and np.all(held >= 0):
+                # One row against columns that are there: no need to compute its own.
+                return self._store[held, rows[0]][None, :]
+            self.fetch(rows)
+            return self._store[np.ix_(self._slot[rows], columns)]
+        self.fetch(columns)
+        return self._store[np.ix_(self._slot[columns], rows)].T
 
     def combine(self, index: Index, weights: Array) -> Array:
-        slots = self._slots(index)
         out = np.zeros(self.size)
-        kernels.weighted_rows(self._store, slots, weights, out)
+        stored = self._slot[index] >= 0
+        kernels.weighted_rows(self._store, self._slot[index[stored]], weights[stored], out)
+        missing, rest = index[~stored], weights[~stored]
+        for k in range(0, missing.size, BATCH):
+            part = missing[k : k + BATCH]
+            if np.count_nonzero(self._owner >= 0) + part.size <= self._most:
+                self.fetch(part)
+                kernels.weighted_rows(self._store, self._slot[part], rest[k : k + BATCH], out)
+            else:
+                out += rest[k : k + BATCH] @ self._compute(part)
         return out
 
     def matmat(self, alphas: Array) -> Array:
         index = np.flatnonzero(np.any(alphas != 0.0, axis=1))
-        slots = self._slots(index)
-        return self._store[slots].T @ alphas[index]
-
-    def dense(self) -> Array:
-        everything = np.arange(self.size)
-        slots = self._slots(everything)
-        if np.array_equal(slots, everything):
-            return self._store[: self.size]
-        self._store = np.ascontiguousarray(self._store[slots])
-        self._slot = everything
-        return self._store
+        out = np.zeros((self.size, alphas.shape[1]))
+        for k in range(0, index.size, BATCH):
+            part = index[k : k + BATCH]
+            held = bool(np.all(self._slot[part] >= 0))
+            rows = self._store[self._slot[part]] if held else self._compute(part)
+            out += rows.T @ alphas[part]
+        return out
 
 
 class LinearGram(Gram):
@@ -191,6 +251,7 @@ class LinearGram(Gram):
     def __init__(self, features: Any) -> None:
         if sp.issparse(features):
             self._phi: Any = sp.csr_matrix(features, dtype=float)
+            self._phi.sum_duplicates()
             self.diag = np.asarray(self._phi.multiply(self._phi).sum(axis=1)).ravel()
         else:
             self._phi = np.ascontiguousarray(features, dtype=float)

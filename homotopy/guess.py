@@ -35,7 +35,11 @@ def coordinate_descent(problem: Problem, snap: Snapshot, rho: float) -> tuple[Ar
     u = -rho * (border @ target)
     order = np.random.default_rng(0).permutation(n)
     phi = gram.features()
-    matrix = gram.dense() if phi is None else None
+    matrix = None
+    if phi is None:
+        gram.fetch(np.arange(n))
+        store, slot = gram.rows()
+        matrix = np.ascontiguousarray(store[slot])
     if phi is None and matrix is None:
         return alpha, b
     if sp.issparse(phi):

@@ -21,8 +21,9 @@ from homotopy.errors import TraceError
 from homotopy.follow import Follower
 from homotopy.model import Problem
 from homotopy.pivot import Unbounded
-from homotopy.polyline import SEAM, Snapshot
+from homotopy.polyline import SEAM
 from homotopy.route import Route
+from homotopy.state import Point
 
 __all__ = ["Crossing", "JumpRecord"]
 
@@ -92,10 +93,12 @@ class Crossing:
     ) -> None:
         self.problem, self.mode, self.solver, self.choose = problem, mode, solver, choose
         self.round_limit = 50 + problem.gram.size
-        self._seen: set[bytes] = set()
+        self._seen: set[frozenset[tuple[int, int]]] = set()
         self._seen_at = np.nan
+        self._anchor: dict[int, int] = {}
         self._ahead = False
         self._crossings = 0
+        self._passed = np.concatenate([[0], np.cumsum(problem.polylines.jump)]).tolist()
 
     def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:
         """Flip `standing`, settle, flip whatever ends pinned, until nothing does.
@@ -104,22 +107,22 @@ class Crossing:
         point is settled first: that is how a jump is crossed a little late (see `Homotopy`).
         """
         problem = self.problem
-        follower.write_alpha()
-        before_u, before_side = follower.u.copy(), self.sides(follower)
-        objective = problem.objective(t, follower.alpha, follower.b, follower.u)
+        before = follower.look()
+        objective = self.objective(follower, t)
         steps, rounds, used = follower.steps, 0, "homotopy"
         if t != self._seen_at:
-            self._forget(t, follower)
+            self._forget(t)
             self._crossings = 0
         self._crossings += 1
-        if self._crossings > 20 + before_side.size:
+        if self._crossings > 20 + follower.u.size:
             raise TraceError(
                 f"{self._crossings} D-steps at {problem.model.parameter}={t:.17g} lead nowhere"
             )
-        snap, target = problem.polylines.at(t), problem.target(t)
-        flip, last_u = standing, before_u
+        flip, last = standing, before
+        mark = follower.mark()
         if not standing.size:
-            follower.settle(snap, target)
+            follower.settle(problem.polylines.at(t), problem.target(t))
+            follower.load(Route.flipped(problem, t))
             flip = self.release(follower)
         while flip.size:
             rounds += 1
@@ -130,50 +133,83 @@ class Crossing:
                 )
             chosen = np.asarray(self.choose(t, flip, follower.u), dtype=np.int64)
             flip = chosen if chosen.size else flip
-            used = self._round(follower, snap, target, flip, used)
-            if self._moved(follower, last_u):
-                self._forget(t, follower)
-                last_u = follower.u.copy()
+            used = self._round(follower, t, flip, used)
+            if follower.moved_since(last, SAME):
+                self._forget(t)
+                last = follower.look()
             else:
-                key = self.sides(follower).tobytes()
+                key = self._key(follower, mark)
                 self._ahead |= key in self._seen
                 self._seen.add(key)
             flip = self._pinned_ahead(follower, t, stop) if self._ahead else self.release(follower)
-        follower.write_alpha()
-        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
-            raise TraceError(
-                f"the D-step at {problem.model.parameter}={t:.17g} left a residual of "
-                f"{follower.residual():.2g}"
-            )
-        moved = self._moved(follower, before_u, MOVED)
-        flipped = np.flatnonzero(self.sides(follower) != before_side)
-        if self._moved(follower, before_u):
+        if used != "homotopy" or not standing.size:
+            self._check(follower, t)
+        flipped = self._flipped(follower, mark)
+        self._keep_anchor(mark)
+        follower.unmark(mark)
+        if follower.moved_since(before, SAME):
             follower.resting.clear()
         else:
-            follower.resting.update(flipped.tolist(), standing.tolist())
+            follower.resting.update(flipped, standing.tolist())
         return JumpRecord(
             t=t,
-            flipped=flipped,
+            flipped=np.array(flipped, dtype=np.int64),
             objective_before=objective,
-            objective_after=problem.objective(t, follower.alpha, follower.b, follower.u),
+            objective_after=self.objective(follower, t),
             rounds=rounds,
-            moved=moved,
+            moved=follower.moved_since(before, MOVED),
             steps=follower.steps - steps,
             solver=used,
         )
 
-    def _forget(self, t: float, follower: Follower) -> None:
-        self._seen, self._seen_at, self._ahead = {self.sides(follower).tobytes()}, t, False
+    def objective(self, follower: Follower, t: float) -> float:
+        """The full objective where the follower stands."""
+        follower.widen()
+        follower.write_alpha()
+        return self.problem.objective(t, follower.alpha, follower.b, follower.u)
 
-    def _moved(self, follower: Follower, before: Array, least: float = SAME) -> bool:
-        scale = max(follower.u_scale, float(np.abs(before).max()))
-        return bool(np.abs(follower.u - before).max() > least * scale)
+    def _check(self, follower: Follower, t: float) -> None:
+        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
+            raise TraceError(
+                f"the D-step at {self.problem.model.parameter}={t:.17g} left a residual of "
+                f"{follower.residual():.2g}"
+            )
+
+    def _forget(self, t: float) -> None:
+        self._seen, self._seen_at, self._ahead = {frozenset()}, t, False
+        self._anchor = {}
+
+    def _branch(self, piece: int, side: int) -> int:
+        """The convex branch of a piece: the number of jumps to its left."""
+        return int(self._passed[piece // 2]) + (1 if piece % 2 == 1 and side > 0 else 0)
+
+    def _flipped(self, follower: Follower, mark: Point) -> list[int]:
+        """Those on another branch than at the mark, ascending."""
+        return sorted(
+            i
+            for i, (piece, side) in mark.trail.items()
+            if self._branch(piece, side)
+            != self._branch(int(follower.piece[i]), int(follower.side[i]))
+        )
+
+    def _keep_anchor(self, mark: Point) -> None:
+        for i, (piece, side) in mark.trail.items():
+            self._anchor.setdefault(i, self._branch(piece, side))
+
+    def _key(self, follower: Follower, mark: Point) -> frozenset[tuple[int, int]]:
+        """The partition, told by the branches that differ from those first seen at this t."""
+        self._keep_anchor(mark)
+        now = (
+            (i, self._branch(int(follower.piece[i]), int(follower.side[i]))) for i in self._anchor
+        )
+        return frozenset((i, branch) for i, branch in now if branch != self._anchor[i])
 
     def _pinned_ahead(self, follower: Follower, t: float, stop: float) -> Index:
         """The coordinates that would be pinned just past t."""
         if t == stop:
             return self.release(follower)
-        follower.load(attrs.evolve(Route.along(self.problem, t, stop), pin=True))
+        follower.lift[:] = 0.0
+        follower.load(Route.of(self.problem, t, stop, pin=True))
         try:
             follower.orient()
         except Unbounded as swept:
@@ -183,17 +219,11 @@ class Crossing:
             return np.array([swept.coordinate])
         return np.flatnonzero(follower.side)
 
-    def sides(self, follower: Follower) -> npt.NDArray[np.int8]:
-        """The convex branch of every coordinate: the number of jumps to its left."""
-        passed = np.concatenate([[0], np.cumsum(self.problem.polylines.jump)])
-        side = passed[follower.piece // 2]
-        side = side + ((follower.piece % 2 == 1) & (follower.side > 0))
-        return np.asarray(side, dtype=np.int8)
-
     def release(self, follower: Follower) -> Index:
         """Coordinates pinned with alpha beyond their slope; those just touching are let go."""
         pressed = []
-        for i in np.flatnonzero(follower.side).tolist():
+        active = follower.factor.index
+        for i in np.sort(active[follower.side[active] != 0]).tolist():
             slope = int(follower.piece[i]) // 2 + (0 if follower.side[i] < 0 else 1)
             if abs(follower.alpha[i] - follower.slope_value(i, slope)) <= follower.near_a:
                 follower.leave(i, slope)
@@ -201,21 +231,20 @@ class Crossing:
                 pressed.append(i)
         return np.array(pressed, dtype=np.int64)
 
-    def _round(
-        self, follower: Follower, snap: Snapshot, target: Array, flip: Index, used: str
-    ) -> str:
+    def _round(self, follower: Follower, t: float, flip: Index, used: str) -> str:
         for i in flip.tolist():
             follower.put(i, self._other_side(follower, i))
         if self.mode != "osqp":
-            point = follower.memento()
+            point = follower.mark()
             try:
-                follower.travel(self._translated(follower, snap, target, flip))
+                self._translate(follower, t, flip)
+                follower.unmark(point)
                 return used
             except TraceError:
                 if self.mode == "homotopy":
                     raise
                 follower.restore(point)
-        self._solve(follower, snap, target)
+        self._solve(follower, t)
         return "osqp"
 
     def _other_side(self, follower: Follower, i: int) -> int:
@@ -226,30 +255,35 @@ class Crossing:
         corner = follower.wall[i]
         return corner + 1 if corner == j else corner
 
-    def _translated(self, follower: Follower, snap: Snapshot, target: Array, flip: Index) -> Route:
-        rise = np.zeros_like(snap.slope)
-        route = Route.flipped(snap, target, rise)
-        for i in flip.tolist():
-            j = int(follower.piece[i]) // 2
-            value = snap.slope_at(i, j, follower.u[i])
-            rise[i, route.branch(i, j)] = follower.alpha[i] - float(value)
-        return route
+    def _translate(self, follower: Follower, t: float, flip: Index) -> None:
+        """Bring the branches of the flipped from where they stand to their place."""
+        snap = self.problem.polylines.rows(flip, t)
+        j = follower.piece[flip] // 2
+        follower.lift[flip] = follower.alpha[flip] - snap.slope_at(
+            np.arange(flip.size), j, follower.u[flip]
+        )
+        try:
+            follower.travel(Route.flipped(self.problem, t), moving=flip)
+        finally:
+            follower.lift[flip] = 0.0
 
-    def _solve(self, follower: Follower, snap: Snapshot, target: Array) -> None:
+    def _solve(self, follower: Follower, t: float) -> None:
         """The conditional optimum by a QP solver, then made exact."""
-        route = Route.flipped(snap, target, np.zeros_like(snap.slope))
+        snap, target = self.problem.polylines.at(t), self.problem.target(t)
+        route = Route.flipped(self.problem, t)
         branches = []
         for i, piece in enumerate(follower.piece.tolist()):
             slope = piece // 2 + (1 if piece % 2 == 1 and follower.side[i] > 0 else 0)
             branches.append(route.branch(i, slope))
         qp = ConditionalQP.build(self.problem, snap, target, branches)
-        follower.alpha, follower.b = self.solver(qp)
-        follower.u = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
+        follower.alpha[:], follower.b[:] = self.solver(qp)
+        follower.u[:] = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
         first = np.array([b.start for b in branches])
         last = np.array([b.stop - 1 for b in branches])
         given = follower.piece // 2
         follower.assign(snap, first, last)
         follower.settle(snap, target)
+        follower.load(route)
         # A jump of height zero (theta = 1) holds nobody: who stands on it keeps the side given.
         for j in np.flatnonzero(self.problem.polylines.jump):
             on_it = np.abs(follower.u - snap.corner[:, j]) <= follower.near_u

@@ -1,139 +1,853 @@
-"""The compiled loops: triangular factor, column sums, nearest corner.
+"""The compiled loops: triangular factor, column sums, and the travel from break-point to break-point.
 
-Everything here works on contiguous arrays and allocates nothing.  The first call in a fresh
-installation compiles (a few seconds); the result is cached on disk.
+Everything here works on contiguous arrays and allocates next to nothing.  The first call in a
+fresh installation compiles (a few seconds); the result is cached on disk.
+
+`follow` is the travel itself, in the ordinary case: one border column or none, no slanted pieces,
+coordinates that enter the factor well independent of it.  Where anything else turns up it stops
+with the state as it was and says so, and `homotopy.orient` takes over for one break-point.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 __all__ = [
-    "advance",
-    "append_row",
     "back_substitute",
     "descend",
     "descend_features",
     "descend_sparse",
+    "follow",
     "forward_substitute",
     "nearest_corner",
-    "remove_row",
+    "new_column",
+    "remove_column",
     "standing",
     "weighted_rows",
 ]
 
+# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
+FAST = {"reassoc", "contract", "nsz"}
+# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
+OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 
-@njit(cache=True)
+
+@njit(**OPTIONS, fastmath=FAST)
 def forward_substitute(factor, size, x):  # type: ignore[no-untyped-def]
-    """Solve ``L x = x`` in place; L is the leading `size` block of `factor`, row by row."""
+    """Solve ``R^T x = x`` in place; R is the leading `size` block of `factor`, upper triangular."""
     for i in range(size):
+        x[i] /= factor[i, i]
+        value = x[i]
+        for j in range(i + 1, size):
+            x[j] -= factor[i, j] * value
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def back_substitute(factor, size, x):  # type: ignore[no-untyped-def]
+    """Solve ``R x = x`` in place."""
+    for i in range(size - 1, -1, -1):
         total = x[i]
-        for j in range(i):
+        for j in range(i + 1, size):
             total -= factor[i, j] * x[j]
         x[i] = total / factor[i, i]
 
 
-@njit(cache=True)
-def back_substitute(factor, size, x):  # type: ignore[no-untyped-def]
-    """Solve ``L^T x = x`` in place, reading L by rows."""
-    for i in range(size - 1, -1, -1):
-        x[i] /= factor[i, i]
-        value = x[i]
-        for j in range(i):
-            x[j] -= factor[i, j] * value
-
-
-@njit(cache=True)
-def append_row(factor, size, row, diagonal):  # type: ignore[no-untyped-def]
-    """Write the new row of L (``L row = row``) and return the squared pivot, which may be <= 0.
-
-    The pivot itself is not written: the caller decides whether the column is independent.
-    """
-    for i in range(size):
-        total = row[i]
-        for j in range(i):
-            total -= factor[i, j] * factor[size, j]
-        factor[size, i] = total / factor[i, i]
+@njit(**OPTIONS, fastmath=FAST)
+def new_column(factor, size, column, diagonal):  # type: ignore[no-untyped-def]
+    """Turn the products of a new coordinate into its column of R, in place; return the squared
+    pivot, which may be <= 0: the caller decides whether the column is independent."""
+    forward_substitute(factor, size, column)
     for j in range(size):
-        diagonal -= factor[size, j] * factor[size, j]
+        diagonal -= column[j] * column[j]
     return diagonal
 
 
-@njit(cache=True)
-def remove_row(factor, size, position, cosine, sine):  # type: ignore[no-untyped-def]
-    """Delete one row and column: a rank-one update of the trailing block by Givens rotations."""
-    for i in range(position + 1, size):
-        for j in range(position):
-            factor[i - 1, j] = factor[i, j]
-        spike = factor[i, position]
-        for j in range(position, i - 1):
-            old = factor[i, j + 1]
-            factor[i - 1, j] = cosine[j] * old + sine[j] * spike
-            spike = cosine[j] * spike - sine[j] * old
-        old = factor[i, i]
-        length = math.hypot(old, spike)
-        cosine[i - 1] = old / length
-        sine[i - 1] = spike / length
-        factor[i - 1, i - 1] = length
+@njit(**OPTIONS, fastmath=FAST)
+def remove_column(factor, size, position, cosine, sine, spike):  # type: ignore[no-untyped-def]
+    """Delete one coordinate: Givens rotations of neighbouring rows make R triangular again.
+
+    The rotations stay behind in `cosine` and `sine` (from `position` on), for `rotate`.
+    """
+    for i in range(position):
+        for j in range(position, size - 1):
+            factor[i, j] = factor[i, j + 1]
+    for j in range(position + 1, size):
+        spike[j] = factor[position, j]
+    for i in range(position, size - 1):
+        old, other = factor[i + 1, i + 1], spike[i + 1]
+        length = math.hypot(old, other)
+        c, s = old / length, other / length
+        cosine[i], sine[i] = c, s
+        factor[i, i] = length
+        for j in range(i + 2, size):
+            below, above = factor[i + 1, j], spike[j]
+            factor[i, j - 1] = c * below + s * above
+            spike[j] = c * above - s * below
 
 
-@njit(cache=True)
+@njit(**OPTIONS)
+def _rotate(x, size, position, cosine, sine):  # type: ignore[no-untyped-def]
+    """Bring ``x = R^{-T} right`` along when `remove_column` has deleted an entry of `right`."""
+    spike = x[position]
+    for j in range(position, size - 1):
+        old = x[j + 1]
+        x[j] = cosine[j] * old + sine[j] * spike
+        spike = cosine[j] * spike - sine[j] * old
+
+
+@njit(**OPTIONS, fastmath=FAST)
 def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
-    """``out += sum_k weights[k] * matrix[rows[k]]``."""
-    for k in range(rows.size):
-        weight = weights[k]
-        if weight != 0.0:
-            row = matrix[rows[k]]
-            for j in range(out.size):
-                out[j] += weight * row[j]
+    """``out += sum_k weights[k] * matrix[rows[k]]``, four rows at a time."""
+    count, n = rows.size, out.size
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        p, q = matrix[rows[k]], matrix[rows[k + 1]]
+        r, s = matrix[rows[k + 2]], matrix[rows[k + 3]]
+        for j in range(n):
+            out[j] += a * p[j] + b * q[j] + c * r[j] + d * s[j]
+    for k in range(whole, count):
+        a, p = weights[k], matrix[rows[k]]
+        for j in range(n):
+            out[j] += a * p[j]
 
 
-@njit(cache=True)
-def nearest_corner(u, du, low0, low1, high0, high1, tau, sign, still):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def nearest_corner(  # type: ignore[no-untyped-def]
+    near, u, du, low0, low1, high0, high1, shift, t, mu, dt, dmu, sign, still
+):
     """The length of step at which the first flat coordinate meets a corner it moves towards.
 
     A coordinate whose speed towards the corner is at most `still` does not move.  Gaps are
     clipped at zero.  Returns ``inf`` where nothing comes near.
     """
     best = np.inf
-    for i in range(u.size):
-        speed = sign * (du[i] - high1[i])
+    for k in range(near.size):
+        i = near[k]
+        pace = shift[i] * dmu
+        place = shift[i] * mu - u[i]
+        speed = sign * (du[i] - high1[i] * dt - pace)
         if speed > still:
-            step = max(high0[i] + high1[i] * tau - u[i], 0.0) / speed
-            if step < best:
-                best = step
-        speed = sign * (low1[i] - du[i])
+            step = max(high0[i] + high1[i] * t + place, 0.0)
+            if step < best * speed:
+                best = step / speed
+        speed = sign * (low1[i] * dt + pace - du[i])
         if speed > still:
-            step = max(u[i] - low0[i] - low1[i] * tau, 0.0) / speed
-            if step < best:
-                best = step
+            step = max(-low0[i] - low1[i] * t - place, 0.0)
+            if step < best * speed:
+                best = step / speed
     return best
 
 
-@njit(cache=True)
-def advance(u, du, step):  # type: ignore[no-untyped-def]
-    """``u += step * du``."""
-    for i in range(u.size):
-        u[i] += step * du[i]
-
-
-@njit(cache=True)
-def standing(u, low0, low1, high0, high1, tau, near, found):  # type: ignore[no-untyped-def]
-    """Write the flat coordinates within `near` of a corner to `found`; return how many."""
+@njit(**OPTIONS)
+def standing(  # type: ignore[no-untyped-def]
+    near, u, low0, low1, high0, high1, shift, t, mu, within, found
+):
+    """Write the flat coordinates within `within` of a corner to `found`; return how many."""
     count = 0
-    for i in range(u.size):
-        at_high = high0[i] + high1[i] * tau - u[i] <= near
-        at_low = u[i] - low0[i] - low1[i] * tau <= near
-        if at_high or at_low:
+    for k in range(near.size):
+        i = near[k]
+        place = u[i] - shift[i] * mu
+        if high0[i] + high1[i] * t - place <= within or place - low0[i] - low1[i] * t <= within:
             found[count] = i
             count += 1
     return count
 
 
-@njit(cache=True)
+class Form(NamedTuple):
+    """The quadratic form: rows of Q (``store[slot[i]]``), or features, dense or in CSR form."""
+
+    store: Any
+    slot: Any
+    phi: Any
+    data: Any
+    indices: Any
+    indptr: Any
+    border: Any
+    diag: Any
+    root: Any
+
+
+class Lines(NamedTuple):
+    """The polylines of a route (see `homotopy.route`)."""
+
+    slope0: Any
+    slope1: Any
+    corner0: Any
+    corner1: Any
+    kind: Any
+    lift: Any
+    shift: Any
+
+
+class Place(NamedTuple):
+    """Where the follower stands: one entry a coordinate."""
+
+    alpha: Any
+    u: Any
+    du: Any
+    piece: Any
+    side: Any
+    low0: Any
+    low1: Any
+    high0: Any
+    high1: Any
+    found: Any
+    near: Any
+
+
+class Active(NamedTuple):
+    """The factor and what belongs to it: one entry an active coordinate."""
+
+    rows: Any
+    index: Any
+    cosine: Any
+    sine: Any
+    spare: Any
+    right: Any
+    edge: Any
+    rate: Any
+    work: Any
+    pull: Any
+    dw: Any
+    w: Any
+    w_seen: Any
+
+
+class Record(NamedTuple):
+    """Segments and changes of piece on their way to the path."""
+
+    active: Any
+    before: Any
+    after: Any
+    ends: Any
+    offsets: Any
+    log: Any
+
+
+# How Q is given.
+ROWS, DENSE, SPARSE = 0, 1, 2
+# What `follow` comes back with.
+ARRIVED, DUE, HARD, WALL, WANTED, FULL, REACHED, DONE = 0, 1, 2, 3, 4, 5, 6, 7
+# Entries of `real`.
+(
+    TAU,
+    START,
+    STOP,
+    T,
+    B,
+    DB,
+    NEAR_U,
+    NEAR_A,
+    RHO,
+    TARGET,
+    BALANCE,
+    LARGEST,
+    PULL,
+    REACH,
+    B_SEEN,
+    T_SEEN,
+    B_WEIGHT,
+    T_WEIGHT,
+    SCHUR,
+) = range(19)
+REALS = 19
+# Entries of `whole`.
+(
+    MODE,
+    BORDERED,
+    ALONG,
+    PIN,
+    SIZE,
+    STEPS,
+    LIMIT,
+    PIVOTS,
+    SOLVED,
+    RATED,
+    READY,
+    RECORDS,
+    SEGMENTS,
+    LOGGED,
+    WANT,
+    TIED,
+    WINDOW,
+) = range(17)
+WHOLES = 17
+
+EPS = float(np.finfo(np.float64).eps)
+# Pivots at one point before the case is handed over.
+PIVOTS_HERE = 12
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _inner(phi, data, indices, indptr, i, index, size, out):  # type: ignore[no-untyped-def]
+    """``Q_ij`` on features, for j in `index`."""
+    if phi.size:
+        for k in range(size):
+            j = index[k]
+            total = 0.0
+            for c in range(phi.shape[1]):
+                total += phi[i, c] * phi[j, c]
+            out[k] = total
+        return
+    for k in range(size):
+        total = 0.0
+        p, q = indptr[i], indptr[index[k]]
+        p_end, q_end = indptr[i + 1], indptr[index[k] + 1]
+        while p < p_end and q < q_end:
+            if indices[p] == indices[q]:
+                total += data[p] * data[q]
+                p += 1
+                q += 1
+            elif indices[p] < indices[q]:
+                p += 1
+            else:
+                q += 1
+        out[k] = total
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _responses(phi, data, indices, indptr, rows, w, out):  # type: ignore[no-untyped-def]
+    """``out[i] = <phi_i, w>`` for i in `rows`."""
+    if phi.size:
+        for k in range(rows.size):
+            i = rows[k]
+            total = 0.0
+            for c in range(phi.shape[1]):
+                total += phi[i, c] * w[c]
+            out[i] = total
+        return
+    for k in range(rows.size):
+        i = rows[k]
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+        out[i] = total
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
+    """``<phi_i, w>``."""
+    total = 0.0
+    if phi.size:
+        for c in range(phi.shape[1]):
+            total += phi[i, c] * w[c]
+    else:
+        for p in range(indptr[i], indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+    return total
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _add_row(phi, data, indices, indptr, i, weight, w):  # type: ignore[no-untyped-def]
+    """``w += weight * phi_i``."""
+    if phi.size:
+        for c in range(phi.shape[1]):
+            w[c] += weight * phi[i, c]
+    else:
+        for p in range(indptr[i], indptr[i + 1]):
+            w[indices[p]] += weight * data[p]
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _pulled(form, act, real, mode, i):  # type: ignore[no-untyped-def]
+    """The part of u_i' that comes from the moving slopes."""
+    if mode == ROWS:
+        pull = act.pull[i]
+    else:
+        pull = _response(form.phi, form.data, form.indices, form.indptr, i, act.pull)
+    return pull + real[RHO] * form.border[i] * real[BALANCE]
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _aim(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
+    """The right-hand side of the active system for coordinate i on a knot."""
+    if whole[ALONG]:
+        aim = lines.corner1[i, here.piece[i] // 2]
+    else:
+        aim = lines.shift[i]
+    return aim - _pulled(form, act, real, whole[MODE], i)
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _solve(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
+    """alpha_A', b' and w'; False where the border has no support."""
+    size, mode = whole[SIZE], whole[MODE]
+    if not whole[READY]:
+        for k in range(size):
+            act.right[k] = _aim(form, lines, here, act, real, whole, act.index[k])
+            act.edge[k] = form.border[act.index[k]]
+        forward_substitute(act.rows, size, act.right)
+        if whole[BORDERED]:
+            forward_substitute(act.rows, size, act.edge)
+        whole[READY] = 1
+    rate = act.rate
+    if whole[BORDERED]:
+        schur, cross = 0.0, 0.0
+        for k in range(size):
+            schur += act.edge[k] * act.edge[k]
+            cross += act.edge[k] * act.right[k]
+        if not schur * real[RHO] > 1e-12:
+            return False
+        db = (cross - (real[TARGET] - real[BALANCE])) / schur
+        real[DB] = db
+        for k in range(size):
+            rate[k] = act.right[k] - db * act.edge[k]
+    else:
+        real[DB] = 0.0
+        for k in range(size):
+            rate[k] = act.right[k]
+    back_substitute(act.rows, size, rate)
+    if mode != ROWS:
+        dw, index = act.dw, act.index
+        phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr
+        pull = act.pull
+        for c in range(dw.size):
+            dw[c] = pull[c]
+        for k in range(size):
+            _add_row(phi, data, indices, indptr, index[k], rate[k], dw)
+    lift = real[DB] + real[RHO] * real[BALANCE]
+    if whole[BORDERED]:
+        for k in range(size):
+            lift += real[RHO] * form.border[act.index[k]] * rate[k]
+    real[SCHUR] = lift
+    return True
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _rate_of(form, act, real, whole, i):  # type: ignore[no-untyped-def]
+    """u_i' for the present direction."""
+    if whole[MODE] == ROWS:
+        store, slot, index, rate = form.store, form.slot, act.index, act.rate
+        total = act.pull[i]
+        for k in range(whole[SIZE]):
+            total += store[slot[index[k]], i] * rate[k]
+    else:
+        total = _response(form.phi, form.data, form.indices, form.indptr, i, act.dw)
+    return total + form.border[i] * real[SCHUR]
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
+    """u' of the coordinates looked at; returns the largest."""
+    du, lift, size, near = here.du, real[SCHUR], whole[SIZE], here.near
+    border, pull, work = form.border, act.pull, act.work
+    largest = 0.0
+    if whole[MODE] == ROWS:
+        n = du.size
+        for j in range(n):
+            du[j] = pull[j] + lift * border[j]
+        slot, index = form.slot, act.index
+        for k in range(size):
+            work[k] = slot[index[k]]
+        weighted_rows(form.store, work[:size], act.rate[:size], du)
+        for j in range(n):
+            largest = max(largest, abs(du[j]))
+        return largest
+    _responses(form.phi, form.data, form.indices, form.indptr, near, act.dw, du)
+    for k in range(near.size):
+        i = near[k]
+        du[i] += border[i] * lift
+        largest = max(largest, abs(du[i]))
+    return largest
+
+
+@njit(**OPTIONS)
+def _set_piece(lines, here, rec, whole, i, piece, side):  # type: ignore[no-untyped-def]
+    entry = rec.log[whole[LOGGED]]
+    entry[0], entry[1], entry[2], entry[3] = i, here.piece[i], here.side[i], piece
+    whole[LOGGED] += 1
+    here.piece[i], here.side[i] = piece, side
+    here.low0[i], here.low1[i] = -np.inf, 0.0
+    here.high0[i], here.high1[i] = np.inf, 0.0
+    if piece % 2 == 0:
+        j = piece // 2
+        if j > 0:
+            here.low0[i] = lines.corner0[i, j - 1]
+            here.low1[i] = lines.corner1[i, j - 1]
+        if j < lines.kind.shape[1]:
+            here.high0[i] = lines.corner0[i, j]
+            here.high1[i] = lines.corner1[i, j]
+    whole[PIVOTS] += 1
+    whole[SOLVED] = 0
+    whole[RATED] = 0
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _pull_on(form, lines, act, real, whole, i, j, sign):  # type: ignore[no-untyped-def]
+    """Slope j of coordinate i joins (sign 1) or leaves (-1) the moving slopes.  Returns False
+    where the column of i is needed and missing."""
+    rate = lines.slope1[i, j] if whole[ALONG] else lines.lift[i]
+    if rate == 0.0:
+        return True
+    rate *= sign
+    if whole[MODE] == ROWS:
+        if form.slot[i] < 0:
+            return False
+        store, slot, pull = form.store, form.slot[i], act.pull
+        largest = 0.0
+        for k in range(pull.size):
+            pull[k] += rate * store[slot, k]
+            largest = max(largest, abs(pull[k]))
+        real[PULL] = largest
+    else:
+        pull = act.pull
+        _add_row(form.phi, form.data, form.indices, form.indptr, i, rate, pull)
+        total = 0.0
+        for k in range(pull.size):
+            total += pull[k] * pull[k]
+        real[PULL] = math.sqrt(total) * real[LARGEST]
+    real[BALANCE] += rate * form.border[i]
+    whole[READY] = 0
+    return True
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _slope_now(lines, real, whole, i, j):  # type: ignore[no-untyped-def]
+    mu = 0.0 if whole[ALONG] else real[TAU]
+    return lines.slope0[i, j] + lines.slope1[i, j] * real[T] + lines.lift[i] * mu
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _remove(act, whole, position):  # type: ignore[no-untyped-def]
+    size = whole[SIZE]
+    remove_column(act.rows, size, position, act.cosine, act.sine, act.spare)
+    if whole[READY]:
+        _rotate(act.right, size, position, act.cosine, act.sine)
+        _rotate(act.edge, size, position, act.cosine, act.sine)
+    for k in range(position, size - 1):
+        act.index[k] = act.index[k + 1]
+    whole[SIZE] = size - 1
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  # type: ignore[no-untyped-def]
+    """Coordinate i goes from a flat slope onto a knot; returns DONE or what is in the way."""
+    size, mode = whole[SIZE], whole[MODE]
+    if size == act.index.size:
+        return FULL
+    row = act.rate
+    if mode == ROWS:
+        if form.slot[i] < 0:
+            whole[WANT] = i
+            return WANTED
+        store, slot, index = form.store, form.slot[i], act.index
+        for k in range(size):
+            row[k] = store[slot, index[k]]
+    else:
+        _inner(form.phi, form.data, form.indices, form.indptr, i, act.index, size, row)
+    whole[SOLVED] = 0
+    if whole[BORDERED]:
+        weight = real[RHO] * form.border[i]
+        for k in range(size):
+            row[k] += weight * form.border[act.index[k]]
+    pivot = new_column(act.rows, size, row, form.diag[i])
+    if not pivot > 1e-4 * form.diag[i]:
+        # See `Pivots._admit`: dependence is judged by the Rayleigh quotient.
+        mass = form.diag[i]
+        spare, diag, index = act.spare, form.diag, act.index
+        for k in range(size):
+            spare[k] = row[k]
+        back_substitute(act.rows, size, spare)
+        for k in range(size):
+            mass += spare[k] * spare[k] * diag[index[k]]
+        if not pivot > 16.0 * EPS * (1.0 + math.sqrt(size)) * mass:
+            return HARD
+    alpha = _slope_now(lines, real, whole, i, slope)
+    if not _pull_on(form, lines, act, real, whole, i, slope, -1.0):
+        whole[WANT] = i
+        return WANTED
+    here.alpha[i] = alpha
+    _set_piece(lines, here, rec, whole, i, 2 * corner + 1, side)
+    pivot = math.sqrt(pivot)
+    rows, rights, edges = act.rows, act.right, act.edge
+    for k in range(size):
+        rows[k, size] = row[k]
+    rows[size, size] = pivot
+    act.index[size] = i
+    if whole[READY]:
+        right, edge = _aim(form, lines, here, act, real, whole, i), form.border[i]
+        for k in range(size):
+            right -= row[k] * rights[k]
+            edge -= row[k] * edges[k]
+        rights[size] = right / pivot
+        edges[size] = edge / pivot
+    whole[SIZE] = size + 1
+    return DONE
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped-def]
+    """Go from break-point to break-point until something is out of the ordinary.
+
+    Returns one of the codes above; the state is consistent whatever it is.
+    """
+    alpha, u, du, piece, side = here.alpha, here.u, here.du, here.piece, here.side
+    low0, low1, high0, high1 = here.low0, here.low1, here.high0, here.high1
+    found, near, kind, shift = here.found, here.near, lines.kind, lines.shift
+    lift, slope0, slope1 = lines.lift, lines.slope0, lines.slope1
+    index, rates, root = act.index, act.rate, form.root
+    dw, w, w_seen = act.dw, act.w, act.w_seen
+    pin, along = whole[PIN] != 0, whole[ALONG] != 0
+    start, stop = real[START], real[STOP]
+    sign = 1.0 if stop > start else -1.0
+    dt = 1.0 if along else 0.0
+    dmu = 1.0 - dt
+    tied_ready = False
+    tied = 0
+    while True:
+        tau, t = real[TAU], real[T]
+        mu = 0.0 if along else tau
+        if tau == stop:
+            return ARRIVED
+        if whole[STEPS] >= whole[LIMIT]:
+            return DUE
+        size = whole[SIZE]
+        if whole[LOGGED] + PIVOTS_HERE + 1 >= rec.log.shape[0]:
+            return FULL
+        if whole[RECORDS] >= 0 and (
+            whole[SEGMENTS] >= rec.offsets.shape[0]
+            or whole[RECORDS] + size + PIVOTS_HERE + 1 > rec.active.size
+        ):
+            return FULL
+        near_u, near_a = real[NEAR_U], real[NEAR_A]
+        if not tied_ready:
+            tied = standing(near, u, low0, low1, high0, high1, shift, t, mu, near_u, found)
+        for k in range(size):
+            i = index[k]
+            j = piece[i] // 2
+            top = slope0[i, j] + slope1[i, j] * t + lift[i] * mu
+            bottom = slope0[i, j + 1] + slope1[i, j + 1] * t + lift[i] * mu
+            if (side[i] <= 0 and top - alpha[i] <= near_a) or (
+                side[i] >= 0 and alpha[i] - bottom <= near_a
+            ):
+                found[tied] = i
+                tied += 1
+        tied_ready = False
+        left = abs(stop - tau)
+        pivots = 0
+        still_u = still_a = 0.0
+        while True:
+            if not whole[SOLVED]:
+                if not _solve(form, lines, here, act, real, whole):
+                    return HARD
+                whole[SOLVED] = 1
+                whole[RATED] = 0
+            size = whole[SIZE]
+            mass, fastest = 0.0, 0.0
+            for k in range(size):
+                mass += abs(rates[k]) * root[index[k]]
+                fastest = max(fastest, abs(rates[k]))
+            mass = mass * real[LARGEST] + real[PULL]
+            still_u = 2.0 * near_u / left + 32.0 * EPS * mass
+            still_a = 2.0 * near_a / left + 4.0 * EPS * fastest
+            # Plain ints, so that one version of each function below is compiled.
+            chosen, way, walls = np.int64(-1), np.int64(0), np.int64(0)
+            for q in range(tied):
+                i = found[q]
+                if chosen >= 0 and i > chosen:
+                    continue
+                p = piece[i]
+                j = p // 2
+                go = 0
+                if p % 2 == 1:
+                    position = 0
+                    while index[position] != i:
+                        position += 1
+                    rate = rates[position]
+                    lifted = lift[i] * mu
+                    pace = lift[i] * dmu
+                    if (
+                        side[i] <= 0
+                        and slope0[i, j] + slope1[i, j] * t + lifted - alpha[i] <= near_a
+                        and sign * (rate - slope1[i, j] * dt - pace) > still_a
+                    ):
+                        go = 1
+                    elif (
+                        side[i] >= 0
+                        and alpha[i] - slope0[i, j + 1] - slope1[i, j + 1] * t - lifted <= near_a
+                        and sign * (slope1[i, j + 1] * dt + pace - rate) > still_a
+                    ):
+                        go = -1
+                else:
+                    speed = du[i] if whole[RATED] else _rate_of(form, act, real, whole, i)
+                    pace = shift[i] * dmu
+                    place = u[i] - shift[i] * mu
+                    if (
+                        high0[i] + high1[i] * t - place <= near_u
+                        and sign * (speed - high1[i] * dt - pace) > still_u
+                    ):
+                        go = 1
+                        if kind[i, j] == 2 and not pin:
+                            walls += 1
+                            go = 0
+                    elif (
+                        place - low0[i] - low1[i] * t <= near_u
+                        and sign * (low1[i] * dt + pace - speed) > still_u
+                    ):
+                        go = -1
+                        if kind[i, j - 1] == 2 and not pin:
+                            walls += 1
+                            go = 0
+                if go != 0:
+                    chosen, way = i, go
+            if chosen < 0:
+                if walls > 0:
+                    whole[TIED] = tied
+                    return WALL
+                break
+            pivots += 1
+            if pivots > PIVOTS_HERE:
+                return HARD
+            i = chosen
+            j = piece[i] // 2
+            if piece[i] % 2 == 1:
+                slope = j if way > 0 else j + 1
+                if whole[MODE] == ROWS and form.slot[i] < 0:
+                    whole[WANT] = i
+                    return WANTED
+                position = 0
+                while index[position] != i:
+                    position += 1
+                _remove(act, whole, position)
+                alpha[i] = _slope_now(lines, real, whole, i, slope)
+                _set_piece(lines, here, rec, whole, i, 2 * slope, np.int64(0))
+                _pull_on(form, lines, act, real, whole, i, slope, 1.0)
+                continue
+            corner = j if way > 0 else j - 1
+            beyond = j + 1 if way > 0 else j - 1
+            if kind[i, corner] == 1:
+                if whole[MODE] == ROWS and form.slot[i] < 0:
+                    whole[WANT] = i
+                    return WANTED
+                _pull_on(form, lines, act, real, whole, i, j, -1.0)
+                _set_piece(lines, here, rec, whole, i, 2 * beyond, np.int64(0))
+                alpha[i] = _slope_now(lines, real, whole, i, beyond)
+                _pull_on(form, lines, act, real, whole, i, beyond, 1.0)
+                continue
+            pinned = np.int64(0)
+            if kind[i, corner] == 2:
+                pinned = -1 if way > 0 else 1
+            code = _enter(form, lines, here, rec, act, real, whole, i, corner, j, pinned)
+            if code != DONE:
+                return code
+        if not whole[RATED]:
+            largest = _all_rates(form, here, act, real, whole)
+            whole[RATED] = 1
+            fastest = 0.0
+            for k in range(size):
+                fastest = max(fastest, abs(rates[k]))
+            blur = 4.0 * EPS * abs(tau)
+            real[NEAR_U] = near_u = max(near_u, blur * largest)
+            real[NEAR_A] = near_a = max(near_a, blur * fastest)
+        if not pin:
+            # A coordinate that would stay on a jump corner is none of our business here.
+            for q in range(tied):
+                i = found[q]
+                if piece[i] % 2 == 0:
+                    j = piece[i] // 2
+                    if (
+                        j < kind.shape[1]
+                        and kind[i, j] == 2
+                        and abs(high0[i] + high1[i] * t - u[i]) <= near_u
+                        and abs(du[i] - high1[i]) <= still_u
+                    ) or (
+                        j > 0
+                        and kind[i, j - 1] == 2
+                        and abs(low0[i] + low1[i] * t - u[i]) <= near_u
+                        and abs(du[i] - low1[i]) <= still_u
+                    ):
+                        return HARD
+        # The step.
+        step = nearest_corner(
+            near, u, du, low0, low1, high0, high1, shift, t, mu, dt, dmu, sign, still_u
+        )
+        for k in range(size):
+            i = index[k]
+            j = piece[i] // 2
+            rate = rates[k]
+            pace, lifted = lift[i] * dmu, lift[i] * mu
+            if side[i] <= 0:
+                speed = sign * (rate - slope1[i, j] * dt - pace)
+                if speed > still_a:
+                    room = slope0[i, j] + slope1[i, j] * t + lifted - alpha[i]
+                    step = min(step, max(room, 0.0) / speed)
+            if side[i] >= 0:
+                speed = sign * (slope1[i, j + 1] * dt + pace - rate)
+                if speed > still_a:
+                    room = alpha[i] - slope0[i, j + 1] - slope1[i, j + 1] * t - lifted
+                    step = min(step, max(room, 0.0) / speed)
+        step = min(step, left)
+        cut = False
+        if whole[WINDOW]:
+            here_by, pace = 0.0, 0.0
+            for k in range(w.size):
+                here_by += (w[k] - w_seen[k]) ** 2
+                pace += dw[k] * dw[k]
+            here_by = math.sqrt(here_by) + real[B_WEIGHT] * abs(real[B] - real[B_SEEN])
+            here_by += real[T_WEIGHT] * abs(tau - real[T_SEEN])
+            pace = math.sqrt(pace) + real[B_WEIGHT] * abs(real[DB] + real[RHO] * real[TARGET])
+            pace += real[T_WEIGHT]
+            room = real[REACH] - here_by
+            if step * pace > room:
+                if room <= 1e-3 * real[REACH]:
+                    return REACHED
+                step = room / pace
+                cut = True
+        arrived = left - step <= 1e-13 * max(abs(stop), abs(start))
+        length = step * sign
+        if arrived:
+            after = stop
+        else:
+            after = tau + length
+        recording = whole[RECORDS] >= 0 and after != tau
+        if recording:
+            base = whole[RECORDS]
+            for k in range(size):
+                i = index[k]
+                rec.active[base + k] = i
+                rec.before[base + k] = alpha[i]
+            ends = rec.ends[whole[SEGMENTS]]
+            ends[0], ends[1], ends[2] = tau, after, real[B]
+        for k in range(size):
+            alpha[index[k]] += length * rates[k]
+        real[B] += length * (real[DB] + real[RHO] * real[TARGET])
+        if whole[MODE] != ROWS:
+            for k in range(w.size):
+                w[k] += length * dw[k]
+        real[TAU] = after
+        if along:
+            real[T] = after
+            t = after
+        else:
+            mu = after
+        whole[STEPS] += 1
+        if recording:
+            for k in range(size):
+                rec.after[base + k] = alpha[index[k]]
+            ends[3] = real[B]
+            marks = rec.offsets[whole[SEGMENTS]]
+            marks[0], marks[1], marks[2] = base + size, whole[LOGGED], 1 if cut else 0
+            whole[RECORDS] = base + size
+            whole[SEGMENTS] += 1
+        tied = 0
+        for k in range(near.size):
+            i = near[k]
+            u[i] += length * du[i]
+            place = u[i] - shift[i] * mu
+            if high0[i] + high1[i] * t - place <= near_u or place - low0[i] - low1[i] * t <= near_u:
+                found[tied] = i
+                tied += 1
+        tied_ready = True
+        if cut:
+            return REACHED
+
+
+@njit(**OPTIONS)
 def _meet(rest, diagonal, slope, corner, curvature):  # type: ignore[no-untyped-def]
     """Where the rising line ``u = rest + diagonal * alpha`` meets one falling polyline."""
     corners = corner.size
@@ -152,7 +866,7 @@ def _meet(rest, diagonal, slope, corner, curvature):  # type: ignore[no-untyped-
     return np.nan
 
 
-@njit(cache=True)
+@njit(**OPTIONS)
 def descend(matrix, border, rho, order, alpha, u, slope, corner, curvature):  # type: ignore[no-untyped-def]
     """One sweep of coordinate descent on ``matrix + rho border border^T``; u is kept up to date.
 
@@ -180,7 +894,7 @@ def descend(matrix, border, rho, order, alpha, u, slope, corner, curvature):  # 
     return largest
 
 
-@njit(cache=True)
+@njit(**OPTIONS)
 def descend_features(phi, square, order, alpha, w, rest, slope, corner, curvature):  # type: ignore[no-untyped-def]
     """The same sweep on features: ``u = phi w + rest`` with ``w = phi^T alpha`` kept up to date."""
     largest = 0.0
@@ -200,7 +914,7 @@ def descend_features(phi, square, order, alpha, w, rest, slope, corner, curvatur
     return largest
 
 
-@njit(cache=True)
+@njit(**OPTIONS)
 def descend_sparse(  # type: ignore[no-untyped-def]
     data, indices, indptr, square, order, alpha, w, rest, slope, corner, curvature
 ):

@@ -111,6 +111,7 @@ class Problem:
     polylines: Polylines
     start: float
     stop: float
+    _kinds: list[npt.NDArray[np.int8]] = attrs.field(factory=list, init=False, repr=False)
 
     @classmethod
     def compile(cls, model: LossModel) -> Problem:
@@ -166,6 +167,23 @@ class Problem:
             start=start,
             stop=stop,
         )
+
+    def kinds_within(self, start: float, stop: float) -> npt.NDArray[np.int8]:
+        """The kind of each corner strictly between two t of the span."""
+        if self._kinds:
+            return self._kinds[0]
+        kinds = self.polylines.kinds_between(start, stop)
+        if start != stop:
+            self._kinds.append(kinds)
+        return kinds
+
+    def kinds_at(self, t: float) -> npt.NDArray[np.int8]:
+        """The kind of each corner at t; at an end of the span a jump may have no height."""
+        ends = [v for v in (self.start, self.stop) if np.isfinite(v)]
+        near = 1e-12 * max(abs(ends[0] - ends[-1]), abs(self.stop))
+        if self._kinds and min(abs(t - v) for v in ends) > near:
+            return self._kinds[0]
+        return self.polylines.at(t).kind
 
     def target(self, t: float) -> Array:
         """e(t)."""

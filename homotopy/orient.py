@@ -60,10 +60,11 @@ class Orientation(Pivots):
         aim = np.zeros(a.size)
         j = self.piece[a] // 2
         steep = self.piece[a] % 2 == 1
-        aim[steep] = r.corner1[a[steep], j[steep]]
+        aim[steep] = self.corner_rate(a[steep], j[steep])
         s, js = a[~steep], j[~steep]
-        aim[~steep] = r.slope1[s, js] / r.curvature[s, js]
-        right = aim - self._pull[a]
+        aim[~steep] = self.slope_rate(s, js) / r.lines.curvature[s, js]
+        balance = self._drag.balance
+        right = aim - self._drag.on(a) - self.rho * (self.border[a] @ balance)
         x = self.factor.solve(right)
         m = self.b.size
         if m == 0:
@@ -71,11 +72,11 @@ class Orientation(Pivots):
             return None
         border = self.border[a]
         values, vectors, z = self._border_schur(border)
-        need = r.target1 - self._balance
+        need = r.target1 - balance
         short = border.T @ x - need
         live = values > 1e-12 / self.rho
         part = vectors.T @ short
-        mass = float(np.abs(self._balance).sum() + np.abs(r.target1).sum())
+        mass = float(np.abs(balance).sum() + np.abs(r.target1).sum())
         mass = max(mass, float(np.abs(border).T.sum(axis=0) @ np.abs(x)) if a.size else 0.0)
         left = abs(r.stop - self.tau)
         dead = ~live & (np.abs(part) > 1e-11 * mass)
@@ -93,27 +94,37 @@ class Orientation(Pivots):
         self._db = db
         return None
 
-    def _response_rates(self) -> Array:
+    def _rate_all(self) -> None:
+        """u' of the coordinates looked at, into ``_du``."""
         a = self.factor.index
-        du = self.gram.combine(a, self._dalpha) + self._pull
-        if self.b.size:
-            du += self.border @ (self._db + self.rho * (self.border[a].T @ self._dalpha))
-        return du
+        lift = self._border_rate()
+        if self._phi is None:
+            self._du[:] = self.gram.combine(a, self._dalpha)
+            self._du += self._drag.pull + self.border @ lift
+        else:
+            near, every = self.near, self.near.size == self.u.size
+            phi, border = (
+                (self._phi, self.border) if every else (self._phi[near], self.border[near])
+            )
+            dw = np.asarray(self._phi[a].T @ self._dalpha) + self._drag.pull
+            self._du[near] = np.asarray(phi @ dw) + border @ lift
+        self._rated = True
+
+    def _border_rate(self) -> Array:
+        """How fast b moves, with what ``rho B B^T`` adds."""
+        a = self.factor.index
+        return self._db + self.rho * (self.border[a].T @ self._dalpha + self._drag.balance)
 
     def _rates_on(self, index: Index) -> Array:
-        a = self.factor.index
-        du = self.gram.block(index, a) @ self._dalpha + self._pull[index]
-        if self.b.size:
-            lift = self._db + self.rho * (self.border[a].T @ self._dalpha)
-            du += self.border[index] @ lift
-        return du
+        du = self.gram.block(index, self.factor.index) @ self._dalpha + self._drag.on(index)
+        return np.asarray(du + self.border[index] @ self._border_rate())
 
     def _still(self) -> tuple[float, float]:
         """The speeds (of u, of alpha) below which nothing moves: too slow to leave a corner by
         more than its nearness before the route ends, or mere rounding."""
         left = max(abs(self.route.stop - self.tau), 1e-300)
         mass = float(np.abs(self._dalpha) @ self._root[self.factor.index])
-        mass = mass * float(self._root.max()) + float(np.abs(self._pull).max(initial=0.0))
+        mass = mass * self._largest_root + self._drag.size
         fastest = float(np.abs(self._dalpha).max(initial=0.0))
         return (
             2.0 * self.near_u / left + 32.0 * EPS * mass,
@@ -123,12 +134,15 @@ class Orientation(Pivots):
     def _tied(self) -> tuple[Index, Index]:
         """The flat coordinates standing on a corner and the steep ones at an end of their knot."""
         count = kernels.standing(
+            self.near,
             self.u,
             self._low0,
             self._low1,
             self._high0,
             self._high1,
-            self.tau,
+            self.shift,
+            self.t,
+            self.mu,
             self.near_u,
             self._found,
         )
@@ -147,7 +161,7 @@ class Orientation(Pivots):
         tied = np.union1d(flat, steep)
         self._begin_pivots(tied.size)
         while True:
-            if not self._oriented:
+            if not self._solved:
                 slide = self._solve()
                 if slide is not None:
                     wall = self._slide(slide)
@@ -155,9 +169,11 @@ class Orientation(Pivots):
                         return wall
                     tied = self._retie(tied)
                     continue
-                speeds = self._rates_on(tied) if tied.size else np.zeros(0)
-            else:
+                self._solved = True
+            if self._rated:
                 speeds = self._du[tied]
+            else:
+                speeds = self._rates_on(tied) if tied.size else np.zeros(0)
             offender, walls = self._first_offender(tied, speeds)
             if offender is None:
                 break
@@ -177,12 +193,11 @@ class Orientation(Pivots):
             if self.moved_here:
                 self._resolved = False
                 tied = self._retie(tied)
-        if not self._oriented:
-            self._du = self._response_rates()
-            self._oriented = True
+        if not self._rated:
+            self._rate_all()
             # tau itself is rounded, and what moves fast is rounded with it.
             blur = 4.0 * EPS * abs(self.tau)
-            self.near_u = max(self.near_u, blur * float(np.abs(self._du).max()))
+            self.near_u = max(self.near_u, blur * float(np.abs(self._du[self.near]).max()))
             self.near_a = max(self.near_a, blur * float(np.abs(self._dalpha).max(initial=0.0)))
         if not walls and not self.route.pin:
             walls = self._lingering(tied)
@@ -204,8 +219,7 @@ class Orientation(Pivots):
                 for c in (j - 1, j):
                     if not 0 <= c < self.route.kind.shape[1] or self.route.kind[i, c] != JUMP:
                         continue
-                    rate = self.route.corner1[i, c]
-                    at = self.route.corner0[i, c] + rate * self.tau
+                    rate, at = self.corner_rate(i, c), self.corner(i, c)
                     if abs(self.u[i] - at) <= self.near_u and abs(self._du[i] - rate) <= still_u:
                         here.add(i)
                         self.wall[i] = c
@@ -241,16 +255,18 @@ class Orientation(Pivots):
         So a second follower settles it, from the present rates as a guess.  Returns False where
         that problem has no solution: then alpha or b must first move by a finite amount.
         """
+        self.widen()
         r, sign, n = self.route, self.sign, self.u.size
+        bends = r.lines.curvature
         rows, j = np.arange(n), self.piece // 2
         steep = self.piece % 2 == 1
         slope = np.where(steep[:, None], [np.inf, -np.inf], 0.0)
         curvature = np.zeros((n, 2))
         flat = rows[~steep]
-        slope[flat] = sign * r.slope1[flat, j[flat]][:, None]
-        curvature[flat] = r.curvature[flat, j[flat]][:, None]
+        slope[flat] = sign * self.slope_rate(flat, j[flat])[:, None]
+        curvature[flat] = bends[flat, j[flat]][:, None]
         corner = np.full(n, np.inf)
-        corner[steep] = sign * r.corner1[rows[steep], j[steep]]
+        corner[steep] = sign * self.corner_rate(rows[steep], j[steep])
         kind = np.where(steep, KNOT, SEAM).astype(np.int8)
         piece = np.where(steep, 1, 0)
         at = np.where(steep, j, -1)
@@ -259,12 +275,12 @@ class Orientation(Pivots):
             if c is None:
                 continue
             arms = self._arms(i, c)
-            at[i], corner[i] = c, sign * r.corner1[i, c]
+            at[i], corner[i] = c, sign * self.corner_rate(i, c)
             kind[i] = SEAM if r.kind[i, c] == SEAM else KNOT
             for arm, open_to in ((0, np.inf), (1, -np.inf)):
                 s = c + arm
-                slope[i, arm] = sign * r.slope1[i, s] if arms[arm] else open_to
-                curvature[i, arm] = r.curvature[i, s] if arms[arm] else 0.0
+                slope[i, arm] = sign * self.slope_rate(i, s) if arms[arm] else open_to
+                curvature[i, arm] = bends[i, s] if arms[arm] else 0.0
             piece[i] = 1 if steep[i] else 2 * (int(j[i]) - c)
         inner = type(self)(self.gram, self.border)
         inner._nested = True
@@ -291,8 +307,7 @@ class Orientation(Pivots):
             if p != 1:
                 self.alpha[i] = self.slope_value(i, c + p // 2)
         self.factor = inner.factor
-        self._gather_pull()
-        self._oriented = False
+        self._solved = self._rated = False
         return True
 
     def _corner_of(self, i: int) -> int | None:
@@ -300,10 +315,8 @@ class Orientation(Pivots):
         j = int(self.piece[i]) // 2
         if self.piece[i] % 2 == 1:
             return j
-        gaps = (
-            abs(self._high0[i] + self._high1[i] * self.tau - self.u[i]),
-            abs(self.u[i] - self._low0[i] - self._low1[i] * self.tau),
-        )
+        low, high = self._fences(i)
+        gaps = abs(high - self.u[i]), abs(self.u[i] - low)
         c = j if gaps[0] <= gaps[1] else j - 1
         if min(gaps) > self.near_u or (self.route.kind[i, c] == JUMP and not self.route.pin):
             return None
@@ -317,12 +330,9 @@ class Orientation(Pivots):
         if self.route.kind[i, c] == JUMP:
             left = self.side[i] < 0 if p % 2 == 1 else p // 2 == c
             return left, not left
-        u = self.route.corner0[i, c] + self.route.corner1[i, c] * self.tau
+        u, bends = self.corner(i, c), self.route.lines.curvature
         top, bottom = (
-            self.route.slope0[i, s]
-            + self.route.slope1[i, s] * self.tau
-            - (self.route.curvature[i, s] * u if self.route.curvature[i, s] > 0.0 else 0.0)
-            for s in (c, c + 1)
+            self.slope(i, s) - (bends[i, s] * u if bends[i, s] > 0.0 else 0.0) for s in (c, c + 1)
         )
         alpha = self.alpha[i] if p % 2 == 1 else self.slope_value(i, p // 2)
         left = top - alpha <= self.near_a or p == 2 * c
@@ -347,23 +357,20 @@ class Orientation(Pivots):
             p = int(self.piece[i])
             if p % 2 == 1:
                 low, high = self._end_of_knot(i)
+                low_rate, high_rate = self._end_rates(i)
                 rate = self._dalpha[self.factor.position(i)]
                 near = self.near_a
-                if high - self.alpha[i] <= near and sign * (rate - self._top1[i]) > still_a:
+                if high - self.alpha[i] <= near and sign * (rate - high_rate) > still_a:
                     return (i, 1), walls
-                if self.alpha[i] - low <= near and sign * (self._bottom1[i] - rate) > still_a:
+                if self.alpha[i] - low <= near and sign * (low_rate - rate) > still_a:
                     return (i, -1), walls
                 continue
             way = 0
-            if (
-                self._high0[i] + self._high1[i] * self.tau - self.u[i] <= self.near_u
-                and sign * (speed - self._high1[i]) > still_u
-            ):
+            low, high = self._fences(i)
+            low_rate, high_rate = self._fence_rates(i)
+            if high - self.u[i] <= self.near_u and sign * (speed - high_rate) > still_u:
                 way = 1
-            elif (
-                self.u[i] - self._low0[i] - self._low1[i] * self.tau <= self.near_u
-                and sign * (self._low1[i] - speed) > still_u
-            ):
+            elif self.u[i] - low <= self.near_u and sign * (low_rate - speed) > still_u:
                 way = -1
             if way:
                 corner = p // 2 if way > 0 else p // 2 - 1
@@ -371,8 +378,7 @@ class Orientation(Pivots):
                     walls.append(i)
                     self.wall[i] = corner
                 else:
-                    rate = self._high1[i] if way > 0 else self._low1[i]
-                    self._offence = abs(speed - rate)
+                    self._offence = abs(speed - (high_rate if way > 0 else low_rate))
                     return (i, way), walls
         return None, walls
 
@@ -394,9 +400,9 @@ class Orientation(Pivots):
 
     def _slide(self, direction: Array) -> Index:
         """b slides along `direction` (no change in alpha) until a coordinate meets a corner."""
+        self.widen()
         du = self.border @ direction
-        low = self._low0 + self._low1 * self.tau
-        high = self._high0 + self._high1 * self.tau
+        low, high = self._fences(self._every)
         free = self.piece % 2 == 0
         floor = 1e-12 * float(np.abs(du).max())
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -420,6 +426,7 @@ class Orientation(Pivots):
             raise TraceError(f"the border could not be balanced at tau={self.tau:.17g}")
         self.b += step * direction
         self.u += step * du
+        self.window = 0
         self._offence = np.inf
         way = 1 if du[i] > 0 else -1
         corner = int(self.piece[i]) // 2 - (0 if way > 0 else 1)

@@ -44,50 +44,39 @@ class Pivots(State):
             row = row + self.rho * (self.border[a] @ self.border[i])
         return row
 
-    def _pull_on(self, i: int, rate: float) -> None:
-        if rate != 0.0:
-            self._pull += rate * self.gram.column(i)
-            if self.b.size:
-                self._pull += (self.rho * rate) * (self.border @ self.border[i])
-                self._balance += rate * self.border[i]
-
     def _place(self, i: int, piece: int, side: int = 0) -> None:
+        self._note(i, int(self.piece[i]), int(self.side[i]), piece)
         self.piece[i], self.side[i] = piece, side
-        self.changed[i] = piece
         self._fence(i)
-        self._oriented = False
+        flat = piece % 2 == 0 and self.route.lines.curvature[i, piece // 2] == 0.0
+        rate = float(self.slope_rate(i, piece // 2)) if flat else 0.0
+        self._drag.gather(np.array([i]), np.array([rate]))
+        self._solved = self._rated = False
         self.pivots += 1
-
-    def _rate(self, i: int, piece: int) -> float:
-        j = piece // 2
-        flat = piece % 2 == 0 and self.route.curvature[i, j] == 0.0
-        return float(self.route.slope1[i, j]) if flat else 0.0
 
     def leave(self, i: int, slope: int) -> None:
         """Coordinate i goes to slope number `slope`, from wherever it stands."""
-        old, new = int(self.piece[i]), 2 * slope
-        if self._is_active(i, old):
-            self.factor.remove(i)
-        else:
-            self._pull_on(i, -self._rate(i, old))
-        self._place(i, new)
-        self._arrive(i, slope)
-
-    def _arrive(self, i: int, slope: int) -> None:
-        """Take up coordinate i, just placed on `slope`: into the factor, or among the flat."""
-        self.alpha[i] = self.slope_value(i, slope)
-        bend = float(self.route.curvature[i, slope])
-        if bend > 0.0:
-            self._admit_slanted(i, bend)
-        else:
-            self._pull_on(i, self._rate(i, 2 * slope))
-
-    def put(self, i: int, slope: int) -> None:
-        """Coordinate i is given another side: it stands on `slope`, its alpha not yet there."""
         if self._is_active(i, int(self.piece[i])):
             self.factor.remove(i)
         self._place(i, 2 * slope)
-        bend = float(self.route.curvature[i, slope])
+        self._arrive(i, slope)
+
+    def _arrive(self, i: int, slope: int) -> None:
+        """Take up coordinate i, just placed on `slope`: into the factor if it is slanted."""
+        self.alpha[i] = self.slope_value(i, slope)
+        bend = float(self.route.lines.curvature[i, slope])
+        if bend > 0.0:
+            self._admit_slanted(i, bend)
+
+    def put(self, i: int, slope: int) -> None:
+        """Coordinate i is given another side: it stands on `slope`, its alpha not yet there."""
+        if i not in self.factor:
+            # On a flat slope nobody else writes its alpha down.
+            self.alpha[i] = self.slope_value(i, int(self.piece[i]) // 2)
+        if self._is_active(i, int(self.piece[i])):
+            self.factor.remove(i)
+        self._place(i, 2 * slope)
+        bend = float(self.route.lines.curvature[i, slope])
         if bend > 0.0:
             self._admit_slanted(i, bend)
 
@@ -130,14 +119,11 @@ class Pivots(State):
     def enter(self, i: int, corner: int, from_slope: int, side: int = 0) -> None:
         """Coordinate i goes from a flat slope onto the knot (or pin) at `corner`."""
         old = int(self.piece[i])
-        slanted = self._is_active(i, old)
-        if slanted:
+        if self._is_active(i, old):
             self.factor.remove(i)
         self.alpha[i] = self.slope_value(i, from_slope)
         row = self._active_row(i)
         independent = self._admit(i, row)
-        if not slanted:
-            self._pull_on(i, -self._rate(i, old))
         self._place(i, 2 * corner + 1, side)
         if independent:
             return
@@ -148,7 +134,6 @@ class Pivots(State):
             if self.alpha[i] == self.slope_value(i, from_slope):
                 # Nothing has moved yet: put it back.
                 self._place(i, old)
-                self._pull_on(i, self._rate(i, old))
                 self.wall[i] = corner
                 failure.restored = True
                 # Walls that meet in a single point admit no motion at all; what seems to move
@@ -190,6 +175,7 @@ class Pivots(State):
             k = int(tied[np.argmin(index[tied])])
         direction, slide = (v, slide) if way == 0 else (-v, -slide)
         if step > 0.0:
+            self.widen()
             # A pivot of 1e-14 still means |Q v| of 1e-7 off A: u moves along, a little.
             self.alpha[index] += step * direction
             self.b += step * slide
@@ -241,11 +227,10 @@ class Pivots(State):
         """Factor the active set anew, reducing it to a well independent one."""
         self._begin_pivots(self.u.size)
         self.factor.clear()
-        r, rows = self.route, np.arange(self.u.size)
-        slanted = (self.piece % 2 == 0) & (r.curvature[rows, self.piece // 2] > 0.0)
+        curvature = self.route.lines.curvature
+        slanted = (self.piece % 2 == 0) & (curvature[self._every, self.piece // 2] > 0.0)
         for i in np.flatnonzero(slanted).tolist():
-            bend = float(r.curvature[i, self.piece[i] // 2])
-            self._admit_slanted(i, bend)
+            self._admit_slanted(i, float(curvature[i, self.piece[i] // 2]))
         # Those farthest from the ends of their knots first: they are the likeliest to stay.
         steep = np.flatnonzero(self.piece % 2 == 1)
         low, high = self._end_of_knot(steep)
@@ -256,7 +241,7 @@ class Pivots(State):
             row = self._active_row(i)
             if not self._admit(i, row, least):
                 self._exchange(i, row, 1.0, either_way=True)
-        self._oriented = False
+        self._solved = self._rated = False
 
     def _begin_pivots(self, tied: int) -> None:
         self.pivots_here = 0

@@ -7,6 +7,13 @@ Three routes exist, and the follower cannot tell them apart.
   coordinate stands, tau = mu from 1 to 0 (the D-step);
 * `settled`: t is fixed, each polyline is shifted sideways so that a guess is exactly optimal at
   mu = 1, tau = mu from 1 to 0 (any start, warm or cold, and every repair).
+
+All three share one form, so that going from one to another costs nothing:
+
+    slope  = slope0 + slope1 t + (lift + curvature shift) mu
+    corner = corner0 + corner1 t + shift mu
+
+with one `lift` and one `shift` a coordinate (kept by the follower), and either t or mu moving.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.polyline import JUMP, Snapshot
+from homotopy.polyline import JUMP, Polylines, Snapshot
 
 __all__ = ["Route"]
 
@@ -26,89 +33,63 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Route:
-    """Tables ``const + rate * tau`` of slopes (n, K+1), corners (n, K) and border target (m,).
+    """Tables of slopes (n, K+1) and corners (n, K), affine in t, and the way to go.
 
     ``pin`` tells what a jump corner is: False, an end of the route (a wall to report); True, a
     knot whose alpha is unbounded on the far side (the coordinate stays on its convex branch).
+    ``t`` is where t stands fixed if it is mu that moves; ``target0 + target1 tau`` is e.
     """
 
-    slope0: Array
-    slope1: Array
-    corner0: Array
-    corner1: Array
-    curvature: Array
+    lines: Polylines
     kind: npt.NDArray[np.int8]
     target0: Array
     target1: Array
     start: float
     stop: float
     pin: bool
+    along: bool
+    t: float
 
     @classmethod
-    def along(cls, problem: Problem, start: float, stop: float) -> Route:
+    def of(cls, problem: Problem, start: float, stop: float, *, pin: bool = False) -> Route:
         """The model's polylines from t = start to t = stop."""
-        lines = problem.polylines
         return cls(
-            lines.slope0,
-            lines.slope1,
-            lines.corner0,
-            lines.corner1,
-            lines.curvature,
-            lines.kinds_between(start, stop),
+            problem.polylines,
+            problem.kinds_within(start, stop),
             problem.target0,
             problem.target1,
             start,
             stop,
-            pin=False,
+            pin=pin,
+            along=True,
+            t=start,
         )
 
     @classmethod
-    def flipped(cls, snap: Snapshot, target: Array, rise: Array) -> Route:
-        """Fixed t; slope j of coordinate i stands ``mu * rise[i, j]`` too high; mu from 1 to 0."""
-        still = np.zeros_like(snap.corner)
+    def flipped(cls, problem: Problem, t: float) -> Route:
+        """Fixed t; the slopes of the flipped stand ``mu * lift`` too high; mu from 1 to 0."""
         return cls(
-            snap.slope,
-            rise,
-            snap.corner,
-            still,
-            snap.curvature,
-            snap.kind,
-            target,
-            np.zeros_like(target),
+            problem.polylines,
+            problem.kinds_at(t),
+            problem.target(t),
+            np.zeros_like(problem.target0),
             1.0,
             0.0,
             pin=True,
+            along=False,
+            t=t,
         )
 
     @classmethod
-    def settled(cls, snap: Snapshot, target: Array, shift: Array, excess: Array) -> Route:
-        """Fixed t; coordinate i stands ``mu * shift[i]`` too far right; mu from 1 to 0.
+    def settled(cls, snap: Snapshot, target: Array, excess: Array) -> Route:
+        """Fixed t; every coordinate stands ``mu * shift`` too far right; mu from 1 to 0.
 
         `excess` is ``B^T alpha - e`` of the guess, taken away with the shift.
         """
-        sideways = np.where(np.isfinite(snap.corner), shift[:, None], 0.0)
-        return cls(
-            snap.slope,
-            snap.curvature * shift[:, None],
-            snap.corner,
-            sideways,
-            snap.curvature,
-            snap.kind,
-            target,
-            excess,
-            1.0,
-            0.0,
-            pin=True,
-        )
-
-    def snapshot(self, tau: float) -> Snapshot:
-        """The polylines at one tau."""
-        return Snapshot(
-            self.slope0 + self.slope1 * tau,
-            self.corner0 + self.corner1 * tau,
-            self.curvature,
-            self.kind,
-        )
+        still_slope, still_corner = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
+        tables = (snap.slope, still_slope, snap.corner, still_corner, snap.curvature)
+        lines = Polylines((), np.zeros(0, dtype=bool), *tables)
+        return cls(lines, snap.kind, target, excess, 1.0, 0.0, pin=True, along=False, t=0.0)
 
     def target(self, tau: float) -> Array:
         return self.target0 + self.target1 * tau

@@ -65,9 +65,10 @@ def test_a_kernel_gram_computes_each_column_once():
     gram.column(4)
     gram.block(np.array([4, 2]), np.arange(9))
     gram.matvec(np.ones(9))
-    gram.dense()
+    gram.fetch(np.arange(9))
     assert sorted(asked) == list(range(9))
-    np.testing.assert_array_equal(gram.dense(), Q)
+    store, slot = gram.rows()
+    np.testing.assert_array_equal(store[slot], Q)
     np.testing.assert_array_equal(gram.column(2), Q[2])
 
 
@@ -84,7 +85,48 @@ def test_only_the_linear_gram_shows_features():
     assert DenseGram(Q).features() is None
     assert kernel_gram().features() is None
     assert LinearGram(PHI).features().shape == (9, 4)
-    assert LinearGram(PHI).dense() is None
+    assert LinearGram(PHI).rows() is None
+    matrix, slot = DenseGram(Q).rows()
+    np.testing.assert_array_equal(matrix[slot], Q)
+
+
+def test_a_kernel_gram_keeps_within_its_memory_and_gives_up_the_longest_unused():
+    asked: list[int] = []
+
+    def columns(index):
+        asked.extend(index.tolist())
+        return Q[index]
+
+    # Four of the nine columns fit.
+    gram = KernelGram(columns, np.diagonal(Q), memory=4 * 9 * 8 / 1e6)
+    gram.fetch(np.array([0, 1, 2, 3]))
+    gram.fetch(np.array([4]), np.array([0]))
+    store, slot = gram.rows()
+    assert store.shape[0] == 4
+    assert slot[0] >= 0
+    assert slot[4] >= 0
+    assert np.count_nonzero(slot >= 0) == 4
+    for i in range(9):
+        np.testing.assert_array_equal(gram.column(i), Q[i])
+    held = slot >= 0
+    np.testing.assert_array_equal(store[slot[held]], Q[held])
+    alpha = np.linspace(-1.0, 1.0, 9)
+    np.testing.assert_allclose(gram.matvec(alpha), Q @ alpha, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gram.matmat(alpha[:, None])[:, 0], Q @ alpha, atol=1e-12)
+    assert gram.rows()[0].shape[0] == 4
+    assert len(asked) > 9
+
+
+def test_columns_in_use_are_kept_whatever_they_take():
+    gram = KernelGram(lambda index: Q[index], np.diagonal(Q), memory=2 * 9 * 8 / 1e6)
+    gram.fetch(np.array([1, 3, 5, 7]))
+    store, slot = gram.rows()
+    np.testing.assert_array_equal(store[slot[[1, 3, 5, 7]]], Q[[1, 3, 5, 7]])
+
+
+def test_the_memory_of_a_kernel_gram_must_be_positive():
+    with pytest.raises(DataError, match="memory must be a positive number of MB"):
+        KernelGram(lambda index: Q[index], np.diagonal(Q), memory=0.0)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (4,), (0, 1), (1, 1, 1)])
