@@ -328,6 +328,22 @@ class Lane:
         self._wanted = LEAST_WINDOW
         self._b_weight = self._t_weight = 0.0
         self._make_record(64, 4096)
+        self._form = kernels.Form(
+            *self._none, *self._features, self._border, follower.diag, follower._root
+        )
+        self._here = kernels.Place(
+            follower.alpha,
+            follower.u,
+            follower._du,
+            follower.piece,
+            follower.side,
+            follower._low0,
+            follower._low1,
+            follower._high0,
+            follower._high1,
+            follower._found,
+            follower.near,
+        )
 
     def _make_record(self, segments: int, entries: int) -> None:
         self._record = kernels.Record(
@@ -440,22 +456,9 @@ class Lane:
             follower.gram.fetch(factor.index)
             stored = follower.gram.rows()
         store, slot = stored if stored is not None else self._none
-        form = kernels.Form(
-            store, slot, *self._features, self._border, follower.diag, follower._root
-        )
-        here = kernels.Place(
-            follower.alpha,
-            follower.u,
-            follower._du,
-            follower.piece,
-            follower.side,
-            follower._low0,
-            follower._low1,
-            follower._high0,
-            follower._high1,
-            follower._found,
-            follower.near,
-        )
+        form, here = self._form._replace(store=store, slot=slot), self._here
+        if here.near is not follower.near:
+            self._here = here = here._replace(near=follower.near)
         right, edge, rate = self._vectors
         active = kernels.Active(
             *factor.arrays(),
@@ -539,5 +542,10 @@ class Lane:
             follower._drag.carried.update(zip(index.tolist(), rates.tolist(), strict=True))
 
     def _walls(self, follower: Follower) -> Index:
-        """Who presses on a wall: the tied coordinates on jump corners that move against them."""
-        return follower.orient()
+        """Who presses on a wall, and on which."""
+        count = int(self.whole[kernels.TIED])
+        noted = follower._found[follower.u.size - count :]
+        walls = np.sort(noted // 2)
+        for i, high in zip((noted // 2).tolist(), (noted % 2).tolist(), strict=True):
+            follower.wall[i] = int(follower.piece[i]) // 2 - (1 - high)
+        return walls

@@ -1,71 +1,29 @@
-"""A cheap guess of the convex start: exact coordinate descent on the polylines.
-
-For one coordinate the response is a rising line in alpha, ``u_i = rest + Q_ii alpha_i``; it meets
-a falling polyline in one point.  A few sweeps of that give a guess; the border equations are kept
-by an augmented Lagrangian.  The guess need not be good: settling makes it exact.
-"""
+"""A guess of the convex start, good enough that making it exact is little work."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from homotopy import kernels
 from homotopy.model import Problem
 from homotopy.polyline import Snapshot
+from homotopy.smo import solve_convex
 
 __all__ = ["coordinate_descent", "estimate_border"]
 
 Array = npt.NDArray[np.float64]
 
-SWEEPS = 40
-ENOUGH = 1e-4
+# How far a response may be off: pairs get dearer with every digit, Newton steps on features do not.
+ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
 
 
 def coordinate_descent(problem: Problem, snap: Snapshot, rho: float) -> tuple[Array, Array]:
-    """Approximate ``(alpha, b)`` for the convex polylines `snap`."""
-    gram, border = problem.gram, problem.border
-    n, m = border.shape
-    alpha, b = np.zeros(n), np.zeros(m)
-    finite = np.abs(snap.corner[np.isfinite(snap.corner)])
-    scale = float(np.median(finite)) if finite.size else 1.0
-    scale = scale if scale > 0.0 else 1.0
+    """Approximate ``(alpha, b)`` for the falling polylines `snap`; `rho` has no influence."""
+    gram = problem.gram
+    tol = ENOUGH if gram.features() is None else ENOUGH_ON_FEATURES
     target = problem.target(problem.start)
-    u = -rho * (border @ target)
-    order = np.random.default_rng(0).permutation(n)
-    phi = gram.features()
-    matrix = None
-    if phi is None:
-        gram.fetch(np.arange(n))
-        store, slot = gram.rows()
-        matrix = np.ascontiguousarray(store[slot])
-    if phi is None and matrix is None:
-        return alpha, b
-    if sp.issparse(phi):
-        columns = sp.csr_matrix(sp.hstack([phi, np.sqrt(rho) * border]))
-    elif phi is not None:
-        columns = np.ascontiguousarray(np.hstack([phi, np.sqrt(rho) * border]))
-    square = gram.diag + rho * (border**2).sum(axis=1)
-    for sweep in range(SWEEPS):
-        tables = (snap.slope, snap.corner, snap.curvature)
-        if matrix is not None:
-            change = kernels.descend(matrix, border, rho, order, alpha, u, *tables)
-        else:
-            rest = border @ (b - rho * target)
-            w = np.asarray(columns.T @ alpha)
-            if sp.issparse(columns):
-                parts = (columns.data, columns.indices, columns.indptr)
-                change = kernels.descend_sparse(*parts, square, order, alpha, w, rest, *tables)
-            else:
-                change = kernels.descend_features(columns, square, order, alpha, w, rest, *tables)
-        short = border.T @ alpha - target
-        if m and sweep % 2:
-            b += rho * short
-            u += border @ (rho * short)
-        if change <= ENOUGH * scale and np.all(np.abs(rho * short) <= ENOUGH * scale):
-            break
-    return alpha, b
+    found = solve_convex(gram, problem.border, target, snap, tol=tol)
+    return found.alpha, found.b
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:

@@ -257,11 +257,11 @@ class Crossing:
 
     def _translate(self, follower: Follower, t: float, flip: Index) -> None:
         """Bring the branches of the flipped from where they stand to their place."""
-        snap = self.problem.polylines.rows(flip, t)
-        j = follower.piece[flip] // 2
-        follower.lift[flip] = follower.alpha[flip] - snap.slope_at(
-            np.arange(flip.size), j, follower.u[flip]
-        )
+        lines, j = self.problem.polylines, follower.piece[flip] // 2
+        value = lines.slope0[flip, j] + lines.slope1[flip, j] * t
+        bend = lines.curvature[flip, j]
+        value -= np.where(bend > 0.0, bend * follower.u[flip], 0.0)
+        follower.lift[flip] = follower.alpha[flip] - value
         try:
             follower.travel(Route.flipped(self.problem, t), moving=flip)
         finally:

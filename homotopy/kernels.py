@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from homotopy.polyline import JUMP, SEAM
+
 __all__ = [
     "back_substitute",
     "descend",
@@ -27,6 +29,7 @@ __all__ = [
     "new_column",
     "remove_column",
     "standing",
+    "total_loss",
     "weighted_rows",
 ]
 
@@ -156,6 +159,24 @@ def standing(  # type: ignore[no-untyped-def]
             found[count] = i
             count += 1
     return count
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def total_loss(slope0, slope1, corner0, corner1, curvature, t, u, origin):  # type: ignore[no-untyped-def]
+    """The sum of all losses at a finite t (see `Snapshot.loss`)."""
+    total = 0.0
+    corners = corner0.shape[1]
+    for i in range(u.size):
+        low = -np.inf
+        for j in range(corners + 1):
+            high = corner0[i, j] + corner1[i, j] * t if j < corners else np.inf
+            right, left = min(max(u[i], low), high), min(max(origin[i], low), high)
+            width = right - left
+            value = slope0[i, j] + slope1[i, j] * t
+            if math.isfinite(width) and math.isfinite(value) and width != 0.0:
+                total -= width * (value - 0.5 * curvature[i, j] * (right + left))
+            low = high
+    return total
 
 
 class Form(NamedTuple):
@@ -682,22 +703,25 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                         and sign * (speed - high1[i] * dt - pace) > still_u
                     ):
                         go = 1
-                        if kind[i, j] == 2 and not pin:
+                        if kind[i, j] == JUMP and not pin:
+                            # Pressing ones are noted at the far end of `found`.
                             walls += 1
+                            found[found.size - walls] = 2 * i + 1
                             go = 0
                     elif (
                         place - low0[i] - low1[i] * t <= near_u
                         and sign * (low1[i] * dt + pace - speed) > still_u
                     ):
                         go = -1
-                        if kind[i, j - 1] == 2 and not pin:
+                        if kind[i, j - 1] == JUMP and not pin:
                             walls += 1
+                            found[found.size - walls] = 2 * i
                             go = 0
                 if go != 0:
                     chosen, way = i, go
             if chosen < 0:
                 if walls > 0:
-                    whole[TIED] = tied
+                    whole[TIED] = walls
                     return WALL
                 break
             pivots += 1
@@ -720,7 +744,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 continue
             corner = j if way > 0 else j - 1
             beyond = j + 1 if way > 0 else j - 1
-            if kind[i, corner] == 1:
+            if kind[i, corner] == SEAM:
                 if whole[MODE] == ROWS and form.slot[i] < 0:
                     whole[WANT] = i
                     return WANTED
@@ -730,7 +754,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 _pull_on(form, lines, act, real, whole, i, beyond, 1.0)
                 continue
             pinned = np.int64(0)
-            if kind[i, corner] == 2:
+            if kind[i, corner] == JUMP:
                 pinned = -1 if way > 0 else 1
             code = _enter(form, lines, here, rec, act, real, whole, i, corner, j, pinned)
             if code != DONE:
@@ -752,12 +776,12 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                     j = piece[i] // 2
                     if (
                         j < kind.shape[1]
-                        and kind[i, j] == 2
+                        and kind[i, j] == JUMP
                         and abs(high0[i] + high1[i] * t - u[i]) <= near_u
                         and abs(du[i] - high1[i]) <= still_u
                     ) or (
                         j > 0
-                        and kind[i, j - 1] == 2
+                        and kind[i, j - 1] == JUMP
                         and abs(low0[i] + low1[i] * t - u[i]) <= near_u
                         and abs(du[i] - low1[i]) <= still_u
                     ):

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy import kernels
 from homotopy.affine import Affine
 from homotopy.errors import ModelError
 from homotopy.gram import Gram
@@ -192,13 +193,13 @@ class Problem:
 
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
         """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``."""
-        origin = np.broadcast_to(
-            np.asarray(self.model.loss_origin(t), dtype=float), (self.gram.size,)
-        )
-        loss = self.polylines.at(t).loss(u, origin)
+        origin = np.full(self.gram.size, self.model.loss_origin(t), dtype=float)
+        lines = self.polylines
+        tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
+        loss = float(kernels.total_loss(*tables, float(t), u, origin))
         norm = float(alpha @ (u - self.border @ b))
         linear = float(self.target(t) @ b)
-        return 0.5 * norm + float(loss.sum()) + linear + self.model.objective_constant(t)
+        return 0.5 * norm + loss + linear + self.model.objective_constant(t)
 
 
 def _border(border: Any, n: int, name: str) -> Array:

@@ -200,18 +200,6 @@ class Polylines:
         kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
-    def rows(self, index: npt.NDArray[np.int64], t: float) -> Snapshot:
-        """The polylines of some coordinates at a finite `t`."""
-        part = attrs.evolve(
-            self,
-            slope0=self.slope0[index],
-            slope1=self.slope1[index],
-            corner0=self.corner0[index],
-            corner1=self.corner1[index],
-            curvature=self.curvature[index],
-        )
-        return part.at(t)
-
     def heights(self, slope: Array, corner: Array) -> Array:
         """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
