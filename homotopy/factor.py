@@ -29,6 +29,7 @@ class Factor:
 
     def __init__(self, capacity: int = 16) -> None:
         self.size = 0
+        self.version = 0
         self._rows = np.zeros((capacity, capacity))
         self._index = np.zeros(capacity, dtype=np.int64)
         self._room()
@@ -51,6 +52,7 @@ class Factor:
 
     def clear(self) -> None:
         self.size = 0
+        self.version += 1
 
     def pivot(self, row: Array, diagonal: float) -> float:
         """The squared pivot (rounding may make it negative) of a coordinate whose products with
@@ -66,6 +68,7 @@ class Factor:
         self._rows[self.size, self.size] = np.sqrt(pivot)
         self._index[self.size] = i
         self.size += 1
+        self.version += 1
 
     def remove(self, i: int) -> None:
         position = self.position(i)
@@ -73,6 +76,7 @@ class Factor:
         kernels.remove_column(self._rows, self.size, position, *rotations)
         self._index[position : self.size - 1] = self._index[position + 1 : self.size]
         self.size -= 1
+        self.version += 1
 
     def solve(self, right: Array) -> Array:
         """``(R^T R)^{-1} right`` for one right-hand side."""

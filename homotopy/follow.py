@@ -43,6 +43,15 @@ REFRESH = 64
 BURST = 256
 # Fewer coordinates are not worth choosing among.
 LEAST_WINDOW = 512
+# Multiplications in a product with the active rows above which it is worth avoiding.
+# (across a jump, along the path).
+HEAVY = (400_000, 100_000)
+# Corners met at the present speeds before the horizon; coordinates looked at, at the least.
+AHEAD, LEAST_AHEAD = 24, 96
+# A window should last so many steps (across a jump, along the path).
+ENOUGH_STEPS = (6, 16)
+# Coordinates that may enter or leave the factor while a window is open.
+SPARE = 64
 
 
 @attrs.frozen(eq=False)
@@ -72,6 +81,11 @@ class Follower(Orientation):
         super().__init__(gram, border)
         self._lane: Lane | None = Lane(self) if border.shape[1] <= 1 else None
 
+    def widen(self) -> None:
+        if self.window == kernels.BY_TURN and self._lane is not None:
+            self._lane.close(self)
+        super().widen()
+
     def _nearest(self) -> float:
         """The length of the step to the next break-point."""
         sign, along = self.sign, self.route.along
@@ -79,6 +93,7 @@ class Follower(Orientation):
         step = float(
             kernels.nearest_corner(
                 self.near,
+                self.near.size,
                 self.u,
                 self._du,
                 self._low0,
@@ -161,6 +176,8 @@ class Follower(Orientation):
                     break
                 if self.steps >= self.due and not self._settling:
                     continue
+            if self.window == kernels.BY_TURN:
+                self.widen()
             walls = self.orient()
             if walls.size:
                 return walls
@@ -325,8 +342,14 @@ class Lane:
         self._dw, self._w, self._w_seen = np.zeros(width), np.zeros(width), np.zeros(width)
         self._vectors: list[Array] = []
         self._steps_seen = 0
-        self._wanted = LEAST_WINDOW
+        self._wanted, self._ahead = LEAST_WINDOW, [2 * LEAST_AHEAD, 2 * LEAST_AHEAD]
         self._b_weight = self._t_weight = 0.0
+        self._panel, self._sums = np.zeros((0, 0)), np.zeros(0)
+        self._line, self._spare_lines = np.zeros((2, 0), dtype=np.int64)
+        self._seat = np.full(n, -1, dtype=np.int64)
+        self._seen = np.zeros(n)
+        self._fresh = False
+        self._known: tuple[Any, ...] = ()
         self._make_record(64, 4096)
         self._form = kernels.Form(
             *self._none, *self._features, self._border, follower.diag, follower._root
@@ -343,6 +366,7 @@ class Lane:
             follower._high1,
             follower._found,
             follower.near,
+            self._seat,
         )
 
     def _make_record(self, segments: int, entries: int) -> None:
@@ -380,9 +404,19 @@ class Lane:
         """Go as far as the compiled travel goes; return the coordinates pressing on a wall."""
         if not self.open:
             return NONE
+        ahead = True
         while True:
-            if self._phi_window(follower):
-                self._look_around(follower)
+            if not follower.window:
+                if self._w.size:
+                    if follower.u.size > 2 * LEAST_WINDOW:
+                        self._look_around(follower)
+                elif ahead and self._heavy(follower):
+                    # One step with all in view, to know where things are going.
+                    code = self._run(follower, record, 1)
+                    if code == kernels.FULL and self._fresh:
+                        self._look_ahead(follower)
+                        ahead = follower.window != 0
+                        continue
             code = self._run(follower, record)
             if code == kernels.WANTED:
                 missing = np.array([self.whole[kernels.WANT]])
@@ -390,16 +424,122 @@ class Lane:
             elif code == kernels.WALL:
                 return self._walls(follower)
             elif code == kernels.REACHED:
+                if follower.window == kernels.BY_TURN:
+                    self.close(follower)
                 follower.window = 0
                 if follower.steps >= follower.due and not follower._settling:
                     return NONE
             elif code != kernels.FULL:
                 return NONE
 
-    def _phi_window(self, follower: Follower) -> bool:
-        """Whether the coordinates to look at are to be chosen anew."""
-        large = self._w.size > 0 and follower.u.size > 2 * LEAST_WINDOW
-        return large and not follower.window
+    def _heavy(self, follower: Follower) -> bool:
+        """Whether a product with all rows of the active coordinates is worth avoiding."""
+        way, n = self._way(follower), follower.u.size
+        return follower.factor.size * n > HEAVY[way] and 2 * self._ahead[way] < n
+
+    @staticmethod
+    def _way(follower: Follower) -> int:
+        """Along the path directions turn slowly (1), across a jump quickly (0)."""
+        return 1 if follower.route.along else 0
+
+    def _look_ahead(self, follower: Follower) -> None:
+        """Choose the coordinates that may meet a corner soon, for the direction just taken.
+
+        As long as w' is what it is now, u_i goes on at u_i'.  w' turns at every break-point; what
+        that does to u_i is at most ``|phi_i|`` times the length of ``w - w_seen - w'_seen dtau``,
+        bounded by the sum of ``|w' - w'_seen| dtau``.  Those that stay farther than the reach from
+        their corners, over the horizon and at the speed they have now, need no look.
+        """
+        real, whole, n = self.real, self.whole, follower.u.size
+        way = self._way(follower)
+        wanted = self._ahead[way]
+        every, du = follower._every, follower._du
+        low, high = follower._fences(every)
+        low_rate, high_rate = follower._fence_rates(every)
+        sign, left = follower.sign, abs(follower.route.stop - follower.tau)
+        over, under = high - follower.u, follower.u - low
+        over_rate, under_rate = sign * (high_rate - du), sign * (du - low_rate)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            soon = np.minimum(
+                np.where(over_rate < 0.0, over / -over_rate, np.inf),
+                np.where(under_rate < 0.0, under / -under_rate, np.inf),
+            )
+        horizon = left
+        if n > AHEAD:
+            horizon = min(left, float(np.partition(soon, AHEAD)[AHEAD]))
+        if not horizon > 0.0:
+            horizon = left
+        gap = np.minimum(
+            np.minimum(over, over + horizon * over_rate),
+            np.minimum(under, under + horizon * under_rate),
+        )
+        length = np.sqrt(follower.gram.diag)
+        unit = float(length.mean()) or 1.0
+        real[kernels.B_WEIGHT] = float(np.abs(self._border).max()) / unit
+        speed = np.maximum(length, np.abs(self._border) / (real[kernels.B_WEIGHT] or 1.0))
+        distance = (gap - 2.0 * follower.near_u) / np.maximum(speed, 1e-300)
+        reach = float(np.partition(distance, wanted)[wanted])
+        if not reach > 0.0:
+            self._ahead[way] = 3 * wanted // 2
+            return
+        self._steps_seen = follower.steps
+        chosen = np.flatnonzero(distance <= reach)
+        chosen = chosen[follower.piece[chosen] % 2 == 0]
+        active, size = follower.factor.index, follower.factor.size
+        room = chosen.size + SPARE
+        follower.near = np.concatenate([chosen, np.zeros(SPARE, dtype=np.int64)])
+        self._seat[:] = -1
+        self._seat[chosen] = np.arange(chosen.size)
+        whole[kernels.LOOKED] = chosen.size
+        lines = size + SPARE
+        if self._panel.shape[0] < lines or self._panel.shape[1] < room:
+            self._panel = np.zeros((lines + lines // 4, room + room // 4))
+            self._spare_lines = np.zeros(self._panel.shape[0], dtype=np.int64)
+            self._sums = np.zeros(self._panel.shape[1])
+        store, slot = self._stored(follower)
+        self._line[:size] = np.arange(size)
+        kernels.gather_panel(store, slot[active], chosen, self._panel)
+        free = self._panel.shape[0] - size
+        self._spare_lines[:free] = np.arange(self._panel.shape[0] - 1, size - 1, -1)
+        whole[kernels.LINES] = free
+        lift = float(real[kernels.LIFT])
+        self._seen[:] = du - self._border * lift
+        rate = self._vectors[2][:size]
+        pull = follower._drag.pull[active]
+        norm = float(rate @ (self._seen[active] + pull)) + follower._drag.square
+        real[kernels.NORM_SEEN] = norm
+        real[kernels.INNER_SEEN] = norm - float(rate @ self._seen[active])
+        real[kernels.LIFT_SEEN] = lift
+        real[kernels.SPENT], real[kernels.REACH] = 0.0, reach
+        real[kernels.HORIZON] = follower.tau + sign * horizon
+        follower.write_alpha()
+        self._alpha_seen = follower.alpha.copy()
+        self._pull_seen = follower._drag.pull.copy()
+        self._rate_seen = follower._route_rates()
+        self._b_seen, self._tau_seen = follower.b.copy(), follower.tau
+        self._active_seen = active.copy()
+        follower._strayed.clear()
+        follower.window = kernels.BY_TURN
+
+    def close(self, follower: Follower) -> None:
+        """Bring u of all coordinates up to date after a window by turn."""
+        way = self._way(follower)
+        if self.real[kernels.SPENT] < 0.5 * self.real[kernels.REACH]:
+            self._ahead[way] = max(3 * self._ahead[way] // 4, LEAST_AHEAD)
+        elif follower.steps - self._steps_seen < ENOUGH_STEPS[way]:
+            self._ahead[way] = 3 * self._ahead[way] // 2
+        follower.window = 0
+        follower.write_alpha()
+        gone = follower.tau - self._tau_seen
+        strayed = np.fromiter(follower._strayed, dtype=np.int64, count=len(follower._strayed))
+        index = np.union1d(self._active_seen, strayed)
+        change = follower.alpha[index] - self._alpha_seen[index] - gone * self._rate_seen[index]
+        moved = follower.gram.combine(index, change) + gone * self._pull_seen
+        moved += follower.border @ (follower.b - self._b_seen)
+        # Those looked at are up to date already.
+        moved[follower.near[: int(self.whole[kernels.LOOKED])]] = 0.0
+        follower.u += moved
+        follower.near, follower._rated = follower._every, False
 
     def _look_around(self, follower: Follower) -> None:
         """Bring u up to date and choose the coordinates within reach."""
@@ -429,7 +569,7 @@ class Lane:
         speed = np.maximum(speed, moves / (self._t_weight or 1.0))
         distance = gap / np.maximum(speed, 1e-300)
         real[kernels.REACH] = np.inf
-        follower.near, follower.window = follower._every, 1
+        follower.near, follower.window = follower._every, kernels.BY_PLACE
         wanted = self._wanted + follower.factor.size
         if 2 * wanted < n:
             reach = float(np.partition(distance, wanted)[wanted])
@@ -441,21 +581,27 @@ class Lane:
         real[kernels.T_SEEN] = follower.tau if follower._settling else follower.t
         real[kernels.B_WEIGHT] = self._b_weight
 
-    def _run(self, follower: Follower, record: Recorder | None) -> int:
+    def _stored(self, follower: Follower) -> tuple[Array, Index]:
+        """The rows of Q that are there, those of the active coordinates among them."""
+        stored, active = follower.gram.rows(), follower.factor.index
+        if stored is not None and np.any(stored[1][active] < 0):
+            follower.gram.fetch(active)
+            stored = follower.gram.rows()
+        return stored if stored is not None else self._none
+
+    def _run(self, follower: Follower, record: Recorder | None, burst: int = BURST) -> int:
         real, whole, factor, drag = self.real, self.whole, follower.factor, follower._drag
         factor.reserve(16)
         if not self._vectors or self._vectors[0].size != factor.capacity:
             self._vectors = [np.zeros(factor.capacity) for _ in range(3)]
             self._work = np.zeros(factor.capacity, dtype=np.int64)
-            whole[kernels.READY] = 0
+            line = np.zeros(factor.capacity, dtype=np.int64)
+            line[: self._line.size] = self._line[: line.size]
+            self._line, self._known = line, ()
         size = factor.size
-        if self._record.active.size < 2 * (size + 64):
-            self._make_record(64, 16 * (size + 64))
-        stored = follower.gram.rows()
-        if stored is not None and size and np.any(stored[1][factor.index] < 0):
-            follower.gram.fetch(factor.index)
-            stored = follower.gram.rows()
-        store, slot = stored if stored is not None else self._none
+        if record is not None and self._record.active.size < 32 * (size + 32):
+            self._make_record(64, 64 * (size + 64))
+        store, slot = self._stored(follower)
         form, here = self._form._replace(store=store, slot=slot), self._here
         if here.near is not follower.near:
             self._here = here = here._replace(near=follower.near)
@@ -470,6 +616,11 @@ class Lane:
             self._dw,
             self._w,
             self._w_seen,
+            self._panel,
+            self._line,
+            self._spare_lines,
+            self._seen,
+            self._sums,
         )
         real[kernels.TAU] = follower.tau
         if follower.route.along:
@@ -477,12 +628,18 @@ class Lane:
         real[kernels.B] = follower.b[0] if follower.b.size else 0.0
         real[kernels.NEAR_U], real[kernels.NEAR_A] = follower.near_u, follower.near_a
         real[kernels.BALANCE] = drag.balance[0] if drag.balance.size else 0.0
-        real[kernels.PULL] = drag.size
+        real[kernels.PULL], real[kernels.SQUARE] = drag.size, drag.square
+        if follower.window != kernels.BY_TURN:
+            whole[kernels.LOOKED] = follower.near.size
         whole[kernels.SIZE] = size
         whole[kernels.STEPS] = follower.steps
-        allowed = follower.steps + BURST
+        allowed = follower.steps + burst
         whole[kernels.LIMIT] = allowed if follower._settling else min(allowed, follower.due)
-        whole[kernels.SOLVED] = whole[kernels.RATED] = whole[kernels.READY] = 0
+        # What was solved for still stands if nobody has touched the system since.
+        known = (factor, factor.version, drag, drag.version, follower.route, size)
+        if self._known != known:
+            whole[kernels.SOLVED] = whole[kernels.READY] = 0
+        whole[kernels.RATED] = 0
         whole[kernels.RECORDS] = -1 if record is None else 0
         whole[kernels.SEGMENTS] = whole[kernels.LOGGED] = whole[kernels.PIVOTS] = 0
         whole[kernels.WINDOW] = follower.window
@@ -490,11 +647,13 @@ class Lane:
         real[kernels.T_WEIGHT] = self._t_weight if moving else 0.0
         code = int(kernels.follow(form, self._lines, here, active, self._record, real, whole))
         factor.size = int(whole[kernels.SIZE])
+        self._known = (factor, factor.version, drag, drag.version, follower.route, factor.size)
         follower.tau = float(real[kernels.TAU])
         if follower.b.size:
             follower.b[0] = real[kernels.B]
             drag.balance[0] = real[kernels.BALANCE]
-        drag.size = float(real[kernels.PULL])
+        drag.size, drag.square = float(real[kernels.PULL]), float(real[kernels.SQUARE])
+        self._fresh = bool(whole[kernels.RATED]) and burst == 1
         follower.near_u, follower.near_a = float(real[kernels.NEAR_U]), float(real[kernels.NEAR_A])
         follower.steps = int(whole[kernels.STEPS])
         follower.pivots += int(whole[kernels.PIVOTS])
@@ -502,6 +661,7 @@ class Lane:
         self._drain(follower, record)
         if code == kernels.DUE and (follower._settling or follower.steps < follower.due):
             return kernels.FULL
+        self._fresh = False
         return code
 
     def _drain(self, follower: Follower, record: Recorder | None) -> None:

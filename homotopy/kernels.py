@@ -25,6 +25,7 @@ __all__ = [
     "descend_sparse",
     "follow",
     "forward_substitute",
+    "gather_panel",
     "nearest_corner",
     "new_column",
     "remove_column",
@@ -39,24 +40,30 @@ FAST = {"reassoc", "contract", "nsz"}
 OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 
 
+# Inner loops run over slices from 0 on: only then does the compiler know that no index is negative,
+# and vectorises.
+
+
 @njit(**OPTIONS, fastmath=FAST)
 def forward_substitute(factor, size, x):  # type: ignore[no-untyped-def]
     """Solve ``R^T x = x`` in place; R is the leading `size` block of `factor`, upper triangular."""
     for i in range(size):
-        x[i] /= factor[i, i]
-        value = x[i]
-        for j in range(i + 1, size):
-            x[j] -= factor[i, j] * value
+        value = x[i] / factor[i, i]
+        x[i] = value
+        row, rest = factor[i, i + 1 : size], x[i + 1 : size]
+        for j in range(row.size):
+            rest[j] -= row[j] * value
 
 
 @njit(**OPTIONS, fastmath=FAST)
 def back_substitute(factor, size, x):  # type: ignore[no-untyped-def]
     """Solve ``R x = x`` in place."""
     for i in range(size - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= factor[i, j] * x[j]
-        x[i] = total / factor[i, i]
+        row, rest = factor[i, i + 1 : size], x[i + 1 : size]
+        total = 0.0
+        for j in range(row.size):
+            total += row[j] * rest[j]
+        x[i] = (x[i] - total) / factor[i, i]
 
 
 @njit(**OPTIONS, fastmath=FAST)
@@ -73,23 +80,28 @@ def new_column(factor, size, column, diagonal):  # type: ignore[no-untyped-def]
 def remove_column(factor, size, position, cosine, sine, spike):  # type: ignore[no-untyped-def]
     """Delete one coordinate: Givens rotations of neighbouring rows make R triangular again.
 
-    The rotations stay behind in `cosine` and `sine` (from `position` on), for `rotate`.
+    The rotations stay behind in `cosine` and `sine` (from `position` on), for `_rotate`.
     """
     for i in range(position):
-        for j in range(position, size - 1):
-            factor[i, j] = factor[i, j + 1]
-    for j in range(position + 1, size):
-        spike[j] = factor[position, j]
+        row = factor[i, position:size]
+        for j in range(row.size - 1):
+            row[j] = row[j + 1]
+    first = factor[position, position:size]
+    for j in range(first.size):
+        spike[j] = first[j]
     for i in range(position, size - 1):
-        old, other = factor[i + 1, i + 1], spike[i + 1]
+        gone = i + 1 - position
+        old, other = factor[i + 1, i + 1], spike[gone]
         length = math.hypot(old, other)
         c, s = old / length, other / length
         cosine[i], sine[i] = c, s
         factor[i, i] = length
-        for j in range(i + 2, size):
-            below, above = factor[i + 1, j], spike[j]
-            factor[i, j - 1] = c * below + s * above
-            spike[j] = c * above - s * below
+        above, below = factor[i, i + 1 : size - 1], factor[i + 1, i + 2 : size]
+        rest = spike[gone + 1 : size - position]
+        for j in range(above.size):
+            x, y = below[j], rest[j]
+            above[j] = c * x + s * y
+            rest[j] = c * y - s * x
 
 
 @njit(**OPTIONS)
@@ -120,8 +132,17 @@ def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
+def gather_panel(matrix, rows, columns, out):  # type: ignore[no-untyped-def]
+    """``out[k, c] = matrix[rows[k], columns[c]]``."""
+    for k in range(rows.size):
+        row = rows[k]
+        for c in range(columns.size):
+            out[k, c] = matrix[row, columns[c]]
+
+
+@njit(**OPTIONS)
 def nearest_corner(  # type: ignore[no-untyped-def]
-    near, u, du, low0, low1, high0, high1, shift, t, mu, dt, dmu, sign, still
+    near, count, u, du, low0, low1, high0, high1, shift, t, mu, dt, dmu, sign, still
 ):
     """The length of step at which the first flat coordinate meets a corner it moves towards.
 
@@ -129,7 +150,7 @@ def nearest_corner(  # type: ignore[no-untyped-def]
     clipped at zero.  Returns ``inf`` where nothing comes near.
     """
     best = np.inf
-    for k in range(near.size):
+    for k in range(count):
         i = near[k]
         pace = shift[i] * dmu
         place = shift[i] * mu - u[i]
@@ -148,17 +169,17 @@ def nearest_corner(  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def standing(  # type: ignore[no-untyped-def]
-    near, u, low0, low1, high0, high1, shift, t, mu, within, found
+    near, count, u, low0, low1, high0, high1, shift, t, mu, within, found
 ):
     """Write the flat coordinates within `within` of a corner to `found`; return how many."""
-    count = 0
-    for k in range(near.size):
+    tied = 0
+    for k in range(count):
         i = near[k]
         place = u[i] - shift[i] * mu
         if high0[i] + high1[i] * t - place <= within or place - low0[i] - low1[i] * t <= within:
-            found[count] = i
-            count += 1
-    return count
+            found[tied] = i
+            tied += 1
+    return tied
 
 
 @njit(**OPTIONS, fastmath=FAST)
@@ -219,10 +240,15 @@ class Place(NamedTuple):
     high1: Any
     found: Any
     near: Any
+    seat: Any
 
 
 class Active(NamedTuple):
-    """The factor and what belongs to it: one entry an active coordinate."""
+    """The factor and what belongs to it: one entry an active coordinate.
+
+    `panel` holds the rows of Q at the coordinates looked at, `line` which row of it belongs to each
+    active coordinate, `seen` the part of u' that came from w when the window was opened.
+    """
 
     rows: Any
     index: Any
@@ -237,6 +263,11 @@ class Active(NamedTuple):
     dw: Any
     w: Any
     w_seen: Any
+    panel: Any
+    line: Any
+    spare_lines: Any
+    seen: Any
+    sums: Any
 
 
 class Record(NamedTuple):
@@ -274,9 +305,15 @@ ARRIVED, DUE, HARD, WALL, WANTED, FULL, REACHED, DONE = 0, 1, 2, 3, 4, 5, 6, 7
     T_SEEN,
     B_WEIGHT,
     T_WEIGHT,
-    SCHUR,
-) = range(19)
-REALS = 19
+    LIFT,
+    SQUARE,
+    NORM_SEEN,
+    INNER_SEEN,
+    LIFT_SEEN,
+    SPENT,
+    HORIZON,
+) = range(25)
+REALS = 25
 # Entries of `whole`.
 (
     MODE,
@@ -296,8 +333,12 @@ REALS = 19
     WANT,
     TIED,
     WINDOW,
-) = range(17)
-WHOLES = 17
+    LOOKED,
+    LINES,
+) = range(19)
+WHOLES = 19
+# Windows: none, by how far w has gone (features), by how far w' has turned (rows).
+NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
 
 EPS = float(np.finfo(np.float64).eps)
 # Pivots at one point before the case is handed over.
@@ -332,17 +373,17 @@ def _inner(phi, data, indices, indptr, i, index, size, out):  # type: ignore[no-
 
 
 @njit(**OPTIONS, fastmath=FAST)
-def _responses(phi, data, indices, indptr, rows, w, out):  # type: ignore[no-untyped-def]
+def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore[no-untyped-def]
     """``out[i] = <phi_i, w>`` for i in `rows`."""
     if phi.size:
-        for k in range(rows.size):
+        for k in range(count):
             i = rows[k]
             total = 0.0
             for c in range(phi.shape[1]):
                 total += phi[i, c] * w[c]
             out[i] = total
         return
-    for k in range(rows.size):
+    for k in range(count):
         i = rows[k]
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
@@ -435,7 +476,7 @@ def _solve(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
     if whole[BORDERED]:
         for k in range(size):
             lift += real[RHO] * form.border[act.index[k]] * rate[k]
-    real[SCHUR] = lift
+    real[LIFT] = lift
     return True
 
 
@@ -449,15 +490,25 @@ def _rate_of(form, act, real, whole, i):  # type: ignore[no-untyped-def]
             total += store[slot[index[k]], i] * rate[k]
     else:
         total = _response(form.phi, form.data, form.indices, form.indptr, i, act.dw)
-    return total + form.border[i] * real[SCHUR]
+    return total + form.border[i] * real[LIFT]
 
 
 @njit(**OPTIONS, fastmath=FAST)
 def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at; returns the largest."""
-    du, lift, size, near = here.du, real[SCHUR], whole[SIZE], here.near
-    border, pull, work = form.border, act.pull, act.work
+    du, lift, size, near = here.du, real[LIFT], whole[SIZE], here.near
+    border, pull, work, count = form.border, act.pull, act.work, whole[LOOKED]
     largest = 0.0
+    if whole[WINDOW] == BY_TURN:
+        sums = act.sums[:count]
+        for k in range(count):
+            sums[k] = 0.0
+        weighted_rows(act.panel, act.line[:size], act.rate[:size], sums)
+        for k in range(count):
+            i = near[k]
+            du[i] = sums[k] + pull[i] + lift * border[i]
+            largest = max(largest, abs(du[i]))
+        return largest
     if whole[MODE] == ROWS:
         n = du.size
         for j in range(n):
@@ -469,8 +520,8 @@ def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
         for j in range(n):
             largest = max(largest, abs(du[j]))
         return largest
-    _responses(form.phi, form.data, form.indices, form.indptr, near, act.dw, du)
-    for k in range(near.size):
+    _responses(form.phi, form.data, form.indices, form.indptr, near, count, act.dw, du)
+    for k in range(count):
         i = near[k]
         du[i] += border[i] * lift
         largest = max(largest, abs(du[i]))
@@ -509,6 +560,10 @@ def _pull_on(form, lines, act, real, whole, i, j, sign):  # type: ignore[no-unty
     if whole[MODE] == ROWS:
         if form.slot[i] < 0:
             return False
+        weight = form.diag[i] - real[RHO] * form.border[i] * form.border[i]
+        real[SQUARE] += rate * (2.0 * act.pull[i] + rate * weight)
+        if whole[WINDOW] == BY_TURN:
+            real[INNER_SEEN] += rate * act.seen[i]
         store, slot, pull = form.store, form.slot[i], act.pull
         largest = 0.0
         for k in range(pull.size):
@@ -540,8 +595,13 @@ def _remove(act, whole, position):  # type: ignore[no-untyped-def]
     if whole[READY]:
         _rotate(act.right, size, position, act.cosine, act.sine)
         _rotate(act.edge, size, position, act.cosine, act.sine)
+    index, line = act.index, act.line
+    if whole[WINDOW] == BY_TURN:
+        act.spare_lines[whole[LINES]] = line[position]
+        whole[LINES] += 1
     for k in range(position, size - 1):
-        act.index[k] = act.index[k + 1]
+        index[k] = index[k + 1]
+        line[k] = line[k + 1]
     whole[SIZE] = size - 1
 
 
@@ -551,6 +611,8 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
     size, mode = whole[SIZE], whole[MODE]
     if size == act.index.size:
         return FULL
+    if whole[WINDOW] == BY_TURN and whole[LINES] == 0:
+        return REACHED
     row = act.rate
     if mode == ROWS:
         if form.slot[i] < 0:
@@ -590,6 +652,13 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
         rows[k, size] = row[k]
     rows[size, size] = pivot
     act.index[size] = i
+    if whole[WINDOW] == BY_TURN:
+        whole[LINES] -= 1
+        line = act.spare_lines[whole[LINES]]
+        act.line[size] = line
+        panel, near, store, slot = act.panel, here.near, form.store, form.slot[i]
+        for k in range(whole[LOOKED]):
+            panel[line, k] = store[slot, near[k]]
     if whole[READY]:
         right, edge = _aim(form, lines, here, act, real, whole, i), form.border[i]
         for k in range(size):
@@ -599,6 +668,35 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
         edges[size] = edge / pivot
     whole[SIZE] = size + 1
     return DONE
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
+    """Take coordinate i, which has just left the factor, among those looked at."""
+    if here.seat[i] >= 0:
+        return
+    k = whole[LOOKED]
+    here.near[k], here.seat[i] = i, k
+    whole[LOOKED] = k + 1
+    panel, store, slot, index, line = act.panel, form.store, form.slot, act.index, act.line
+    for a in range(whole[SIZE]):
+        panel[line[a], k] = store[slot[index[a]], i]
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def]
+    """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
+    border, pull, seen, index, rate = form.border, act.pull, act.seen, act.index, act.rate
+    piece, corner1, shift = here.piece, lines.corner1, lines.shift
+    norm, inner, lift = real[SQUARE], real[INNER_SEEN], real[LIFT]
+    for k in range(whole[SIZE]):
+        i = index[k]
+        aim = corner1[i, piece[i] // 2] if whole[ALONG] else shift[i]
+        norm += rate[k] * (aim - border[i] * lift + pull[i])
+        inner += rate[k] * seen[i]
+    size = max(norm, real[NORM_SEEN])
+    apart = math.sqrt(max(norm - 2.0 * inner + real[NORM_SEEN], 0.0) + 1e-13 * size)
+    return apart + real[B_WEIGHT] * abs(lift - real[LIFT_SEEN])
 
 
 @njit(**OPTIONS, fastmath=FAST)
@@ -637,7 +735,9 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             return FULL
         near_u, near_a = real[NEAR_U], real[NEAR_A]
         if not tied_ready:
-            tied = standing(near, u, low0, low1, high0, high1, shift, t, mu, near_u, found)
+            tied = standing(
+                near, whole[LOOKED], u, low0, low1, high0, high1, shift, t, mu, near_u, found
+            )
         for k in range(size):
             i = index[k]
             j = piece[i] // 2
@@ -734,10 +834,16 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 if whole[MODE] == ROWS and form.slot[i] < 0:
                     whole[WANT] = i
                     return WANTED
+                if whole[WINDOW] == BY_TURN:
+                    if here.seat[i] < 0 and whole[LOOKED] == near.size:
+                        return REACHED
+                    u[i] = lines.corner0[i, j] + lines.corner1[i, j] * t + shift[i] * mu
                 position = 0
                 while index[position] != i:
                     position += 1
                 _remove(act, whole, position)
+                if whole[WINDOW] == BY_TURN:
+                    _look_at(form, lines, here, act, real, whole, i)
                 alpha[i] = _slope_now(lines, real, whole, i, slope)
                 _set_piece(lines, here, rec, whole, i, 2 * slope, np.int64(0))
                 _pull_on(form, lines, act, real, whole, i, slope, 1.0)
@@ -788,7 +894,21 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                         return HARD
         # The step.
         step = nearest_corner(
-            near, u, du, low0, low1, high0, high1, shift, t, mu, dt, dmu, sign, still_u
+            near,
+            whole[LOOKED],
+            u,
+            du,
+            low0,
+            low1,
+            high0,
+            high1,
+            shift,
+            t,
+            mu,
+            dt,
+            dmu,
+            sign,
+            still_u,
         )
         for k in range(size):
             i = index[k]
@@ -807,7 +927,16 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                     step = min(step, max(room, 0.0) / speed)
         step = min(step, left)
         cut = False
-        if whole[WINDOW]:
+        turn = 0.0
+        if whole[WINDOW] == BY_TURN:
+            turn = _turned(form, here, lines, act, real, whole)
+            room = min((real[REACH] - real[SPENT]) / turn, abs(real[HORIZON] - tau))
+            if step > room:
+                if not room > 1e-3 * step:
+                    return REACHED
+                step = room
+                cut = True
+        elif whole[WINDOW] == BY_PLACE:
             here_by, pace = 0.0, 0.0
             for k in range(w.size):
                 here_by += (w[k] - w_seen[k]) ** 2
@@ -824,6 +953,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 cut = True
         arrived = left - step <= 1e-13 * max(abs(stop), abs(start))
         length = step * sign
+        real[SPENT] += step * turn
         if arrived:
             after = stop
         else:
@@ -859,7 +989,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             whole[RECORDS] = base + size
             whole[SEGMENTS] += 1
         tied = 0
-        for k in range(near.size):
+        for k in range(whole[LOOKED]):
             i = near[k]
             u[i] += length * du[i]
             place = u[i] - shift[i] * mu

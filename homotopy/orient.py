@@ -135,6 +135,7 @@ class Orientation(Pivots):
         """The flat coordinates standing on a corner and the steep ones at an end of their knot."""
         count = kernels.standing(
             self.near,
+            self.near.size,
             self.u,
             self._low0,
             self._low1,

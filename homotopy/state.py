@@ -116,6 +116,7 @@ class State:
         self._drag = Drag(gram, border)
         self._drag_along: Drag | None = None
         self._touched: set[int] = set()
+        self._strayed: set[int] = set()
         self._every = np.arange(n)
         self.near = self._every
         self.window = 0
@@ -286,6 +287,8 @@ class State:
             point.trail.setdefault(i, (piece, side))
         if not self.route.along:
             self._touched.add(i)
+        if self.window:
+            self._strayed.add(i)
 
     def load(self, route: Route, moving: Index | None = None) -> None:
         """Take up a route at its start, keeping pieces, alpha, b, u and the factor.
@@ -331,10 +334,11 @@ class State:
         flat = (self.piece[index] % 2 == 0) & (lines.curvature[index, j] == 0.0)
         return np.where(flat, lines.slope1[index, j], 0.0)
 
-    def _regather(self) -> None:
-        """The pull of the moving slopes from scratch, after pieces changed wholesale."""
-        self._drag_along = None
-        self.load(attrs.evolve(self.route, start=self.tau))
+    def _route_rates(self) -> Array:
+        """The rates in tau of the slopes on which all stand; 0 for who is in A."""
+        if self.route.along:
+            return self._flat_rates(self._every)
+        return np.where(self.piece % 2 == 0, self.lift, 0.0)
 
     # ------------------------------------------------------------------ coming back
 
@@ -368,10 +372,12 @@ class State:
 
     def look(self) -> tuple[Index, Array]:
         """The responses looked at, for `moved_since`."""
+        self.widen()
         return self.near, self.u[self.near]
 
     def moved_since(self, before: tuple[Index, Array], least: float) -> bool:
         """Whether a response has moved by more than this part of the scale."""
+        self.widen()
         near, u = before
         scale = max(self.u_scale, float(np.abs(u).max()))
         return bool(np.abs(self.u[near] - u).max() > least * scale)
@@ -429,7 +435,7 @@ class Drag:
     """What the moving slopes do to u: ``Q_:F slope_F'`` and ``B_F^T slope_F'``.
 
     `pull` has one entry a coordinate, or is ``phi_F^T slope_F'`` where Q is given by features;
-    `carried` tells which rate of each coordinate it holds.
+    `square` is ``slope_F'^T Q slope_F'``, `carried` tells which rate of each coordinate is in it.
     """
 
     def __init__(self, gram: Gram, border: Array) -> None:
@@ -438,7 +444,8 @@ class Drag:
         self.pull = np.zeros(gram.size if self.phi is None else self.phi.shape[1])
         self.balance = np.zeros(border.shape[1])
         self.carried: dict[int, float] = {}
-        self.size = 0.0
+        self.size = self.square = 0.0
+        self.version = 0
 
     def gather(self, index: Index, rate: Array) -> None:
         """Let the coordinates `index` be carried at `rate`, instead of what they had."""
@@ -448,10 +455,13 @@ class Drag:
             return
         index, change = index[news], rate[news] - held[news]
         if self.phi is None:
-            self.pull += self.gram.combine(index, change)
+            more = self.gram.combine(index, change)
+            self.square += float(change @ (2.0 * self.pull[index] + more[index]))
+            self.pull += more
         else:
             self.pull += np.asarray(self.phi[index].T @ change)
         self.balance += self.border[index].T @ change
+        self.version += 1
         for i, value in zip(index.tolist(), rate[news].tolist(), strict=True):
             self.carried[i] = value
         self.measure()

@@ -1,0 +1,874 @@
+"""The convex start problem to a tolerance: find alpha and b with
+
+    u = Q alpha + B b,      B^T alpha = e,      (u_i, alpha_i) on a falling polyline.
+
+These are the optimality conditions of ``min 1/2 alpha^T Q alpha + sum_i phi_i(alpha_i)`` under
+``B^T alpha = e`` where ``-phi_i'`` is the polyline read as u over alpha.  Everything here works on
+that reading (`Tables`): for growing alpha a falling line ``u = place - rate * alpha``, broken at
+points.  A knot is a piece of rate 0, a slanted piece has rate 1 / curvature, a flat slope is a
+point at which u falls by a step.
+
+Two methods:
+
+* columns of Q, at most one border column: the usual pairwise method (SMO; Fan, Chen and Lin 2005
+  for the choice of the pair), its steps clipped at the next point of either polyline.  Without a
+  border one coordinate at a time, the one with the largest gain.
+* features (``Q = phi phi^T``), several border columns, or pairs that come to no end: the proximal
+  point method with Newton steps.  With the present alpha as anchor every knot leans,
+
+      u_i = z_i + (alpha_i - anchor_i) / sigma,     z = Q c + B b,
+
+  which makes alpha a function of z and leaves the piecewise linear equations c = alpha(z),
+  B^T alpha(z) = e.  Newton steps solve them in as many unknowns as there are features or leaning
+  coordinates, whichever is less; then the anchor moves to alpha and sigma grows.
+
+Neither answer is exact; both are a start from which exact work has little to do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+from numba import njit
+from scipy.sparse.linalg import LinearOperator, cg
+
+from homotopy.errors import ModelError
+from homotopy.gram import Gram
+from homotopy.polyline import Snapshot
+
+__all__ = ["ConvexSolution", "solve_convex"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Slopes that differ by no more than this part of the largest are one.
+SAME = 1e-14
+# What is lacking in the balance up to this part is rounding; before the last anchor more may be.
+BALANCED, LOOSE = 1e-11, 1e-3
+TINY = 1e-300
+
+# Curvature along a pair below this part of its two diagonals is rounding.
+FLAT = 1e-12
+# Columns computed at a time: about so many numbers, within these limits.
+BATCH, FEWEST, MOST = 16384, 4, 64
+
+# The first sigma in parts of the range of alpha over the scale of u, and after a good guess.
+LEAN, WARM = 0.2, 20.0
+# How sigma grows from one anchor to the next, how many there are and how many steps at each.
+GROWTH, ANCHORS, NEWTONS = 4.0, 40, 60
+# A Newton step that promises a smaller part of the objective than this is rounding.
+FLOOR = 1e-27
+# Trials of a line search.
+TRIALS = 40
+# Systems up to this size are factored, larger ones left to conjugate gradients.
+DIRECT = 2500
+# With more coordinates than this, columns of Q are not computed where there are features.
+WIDE = 4000
+# Sparse features with more than this part of entries are treated as dense.
+DENSE = 0.1
+
+DONE, MISSING, LIMIT, STUCK = 0, 1, 2, 3
+
+
+@attrs.frozen(eq=False)
+class ConvexSolution:
+    """An approximate optimum: ``u = Q alpha + B b`` and how far it is from the polylines.
+
+    `violation` is the largest distance of a ``u_i`` from what its polyline allows at ``alpha_i``;
+    `iterations` counts pairs and Newton steps.
+    """
+
+    alpha: Array
+    b: Array
+    u: Array
+    iterations: int
+    violation: float
+    converged: bool
+
+
+def solve_convex(
+    gram: Gram,
+    border: Array,
+    target: Array,
+    snap: Snapshot,
+    *,
+    alpha: Array | None = None,
+    b: Array | None = None,
+    product: Array | None = None,
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+) -> ConvexSolution:
+    """Solve the falling polylines `snap` until no response is off by more than `tol`.
+
+    Parameters
+    ----------
+    gram, border, target
+        Q, B of shape (n, m) and e of shape (m,).
+    snap : Snapshot
+        Corners at an infinity cut off what lies beyond them; a finite jump is refused.
+    alpha, b : arrays (n,) and (m,), optional
+        Where to begin; alpha is moved into the range of its polyline and into balance first.
+    product : array (n,), optional
+        ``Q alpha`` of the given alpha, where it is known already.
+    tol : float
+        In units of the median distance of the corners from 0.
+    max_iter : int, optional
+        Largest number of pairs and Newton steps; ``max(10^6, 100 n)`` by default.
+    """
+    n, m = border.shape
+    tables = Tables.of(snap)
+    given = np.zeros(n) if alpha is None else np.asarray(alpha, dtype=float)
+    inside = tables.clip(given)
+    if product is None:
+        product = gram.matvec(inside)
+    else:
+        moved = np.flatnonzero(inside != given)
+        product = product + gram.combine(moved, inside[moved] - given[moved])
+    run = _Run(
+        gram=gram,
+        border=border,
+        target=target,
+        tables=tables,
+        tol=tol * tables.scale(),
+        limit=max(1_000_000, 100 * n) if max_iter is None else max_iter,
+        alpha=inside,
+        b=np.zeros(m) if b is None else np.array(b, dtype=float),
+        product=product,
+    )
+    run.solve(warm=alpha is not None)
+    violation = run.violation()
+    return ConvexSolution(
+        alpha=run.alpha,
+        b=run.b,
+        u=run.product + border @ run.b,
+        iterations=run.iterations,
+        violation=violation,
+        converged=violation <= run.tol * (1.0 + 1e-9) and not np.any(run.short()),
+    )
+
+
+# ---------------------------------------------------------------------------- the polylines
+
+
+@attrs.frozen(eq=False)
+class Tables:
+    """Every polyline read as u over alpha.
+
+    Between ``point[i, p - 1]`` and ``point[i, p]`` (rising; rows are filled up with +inf) the
+    response is ``place[i, p] - rate[i, p] * alpha``.  An infinite place closes that side.  A
+    position is coded ``2 p`` inside piece p and ``2 p + 1`` on point p.
+    """
+
+    point: Array
+    place: Array
+    rate: Array
+
+    @classmethod
+    def of(cls, snap: Snapshot) -> Tables:
+        n, k = snap.corner.shape
+        near = SAME * float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
+        point, place = np.empty((n, 2 * k + 2)), np.empty((n, 2 * k + 3))
+        rate = np.zeros((n, 2 * k + 3))
+        slope, corner = np.ascontiguousarray(snap.slope), np.ascontiguousarray(snap.corner)
+        curvature = np.ascontiguousarray(snap.curvature)
+        widest = _tabulate(slope, corner, curvature, near, point, place, rate)
+        if widest < 0:
+            raise ModelError(
+                f"solve_convex: the polyline of coordinate {-1 - widest} rises; only falling "
+                "polylines (knots, no jumps) make a convex problem"
+            )
+        return cls(
+            np.ascontiguousarray(point[:, :widest]),
+            np.ascontiguousarray(place[:, : widest + 1]),
+            np.ascontiguousarray(rate[:, : widest + 1]),
+        )
+
+    def scale(self) -> float:
+        """The median distance of corners from 0 (the largest where that is 0, 1 if all are)."""
+        size = np.abs(self.place[np.isfinite(self.place)])
+        if size.size == 0:
+            return 1.0
+        return float(np.median(size)) or float(size.max()) or 1.0
+
+    def steepness(self, diag: Array) -> float:
+        """A first sigma, such that most coordinates lean at alpha = u = 0."""
+        if self.point.shape[1] > 1:
+            last = np.where(np.isfinite(self.point), self.point, -np.inf).max(axis=1)
+            span = (last - self.point[:, 0])[np.isfinite(last)]
+            if np.any(span > 0.0):
+                return LEAN * float(np.median(span[span > 0.0])) / self.scale()
+        return 1.0 / float(np.median(diag[diag > 0.0])) if np.any(diag > 0.0) else 1.0
+
+    def locate(self, alpha: Array) -> Index:
+        """The code of each position."""
+        below = (self.point < alpha[:, None]).sum(axis=1)
+        on = np.any(self.point == alpha[:, None], axis=1)
+        return np.asarray(2 * below + on, dtype=np.int64)
+
+    def clip(self, alpha: Array) -> Array:
+        """alpha moved into the range of its polyline, and onto a point that it only just misses."""
+        n, width = self.point.shape
+        if width == 0:
+            return alpha.copy()
+        every, count = np.arange(n), np.isfinite(self.point).sum(axis=1)
+        last = self.point[every, np.maximum(count - 1, 0)]
+        low = np.where(self.place[:, 0] == np.inf, self.point[:, 0], -np.inf)
+        high = np.where((count > 0) & (self.place[every, count] == -np.inf), last, np.inf)
+        inside = np.clip(alpha, low, high)
+        for at in self.point.T:
+            near = np.isfinite(at) & (np.abs(inside - at) <= 4.0 * SAME * np.abs(at))
+            inside[near] = at[near]
+        return inside
+
+    def violation(self, alpha: Array, u: Array) -> float:
+        """The largest distance of a response from what its polyline allows at alpha."""
+        code, every = self.locate(alpha), np.arange(alpha.size)
+        below, above = code // 2, code // 2 + code % 2
+        high = self.place[every, below] - self.rate[every, below] * alpha
+        low = self.place[every, above] - self.rate[every, above] * alpha
+        return float(np.maximum(low - u, u - high).max(initial=0.0))
+
+    def meet(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
+        """Write alpha as a function of z where knots lean, and ``-d alpha / d z``."""
+        _meet_all(z, anchor, 1.0 / sigma, self.point, self.place, self.rate, alpha, stiffness)
+
+
+@njit(cache=True)
+def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: ignore[no-untyped-def]
+    """Fill the tables from the right end of each polyline; return the largest number of points,
+    or -1 - i where polyline i rises.  Corners of height zero vanish."""
+    n, corners = corner.shape
+    widest = 0
+    for i in range(n):
+        first, last = 0, corners
+        for j in range(corners):
+            if corner[i, j] == -np.inf:
+                first = j + 1
+            elif corner[i, j] == np.inf:
+                last = min(last, j)
+        count = 0
+        place[i, 0] = np.inf
+        for j in range(last, first - 1, -1):
+            value, bend = slope[i, j], curvature[i, j]
+            for side in range(2):
+                if bend > 0.0:
+                    if side == 1:
+                        place[i, count], rate[i, count] = value / bend, 1.0 / bend
+                    if j == (first if side == 1 else last):
+                        continue
+                    end = value - bend * corner[i, j - side]
+                elif side == 1 or not math.isfinite(value):
+                    continue
+                else:
+                    end = value
+                if count == 0 or end > point[i, count - 1] + near:
+                    point[i, count] = end
+                    count += 1
+                elif end < point[i, count - 1] - near:
+                    return -1 - i
+                place[i, count], rate[i, count] = -np.inf, 0.0
+            if j > first:
+                place[i, count], rate[i, count] = corner[i, j - 1], 0.0
+        for p in range(count, point.shape[1]):
+            point[i, p], place[i, p + 1] = np.inf, -np.inf
+        widest = max(widest, count)
+    return widest
+
+
+@njit(cache=True)
+def _meet(i, rest, lean, point, place, rate):  # type: ignore[no-untyped-def]
+    """Where the rising line ``u = rest + lean * alpha`` meets polyline i: alpha and its code."""
+    points = point.shape[1]
+    for p in range(points + 1):
+        alpha = (place[i, p] - rest) / (lean + rate[i, p])
+        if p > 0 and alpha <= point[i, p - 1]:
+            return point[i, p - 1], 2 * p - 1
+        if p == points or alpha < point[i, p]:
+            return alpha, 2 * p
+    return np.nan, 0
+
+
+@njit(cache=True)
+def _meet_all(z, anchor, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
+    for i in range(z.size):
+        alpha[i], code = _meet(i, z[i] - lean * anchor[i], lean, point, place, rate)
+        stiffness[i] = 1.0 / (lean + rate[i, code // 2]) if code % 2 == 0 else 0.0
+
+
+# ---------------------------------------------------------------------------- pairs
+
+
+@njit(cache=True)
+def _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down):  # type: ignore[no-untyped-def]
+    """What polyline i allows the border multiplier to be, ``low - v <= b <= high - v`` with
+    ``v = (Q alpha)_i / B_i``, and the curvature met when ``B_i alpha_i`` goes up or down."""
+    below = code[i] // 2
+    above = below + code[i] % 2
+    least = (place[i, above] - rate[i, above] * alpha[i]) * inverse[i]
+    most = (place[i, below] - rate[i, below] * alpha[i]) * inverse[i]
+    rising = (diag[i] + rate[i, above]) * inverse[i] ** 2
+    falling = (diag[i] + rate[i, below]) * inverse[i] ** 2
+    if inverse[i] > 0.0:
+        low[i], high[i], up[i], down[i] = least, most, rising, falling
+    else:
+        low[i], high[i], up[i], down[i] = most, least, falling, rising
+
+
+@njit(cache=True)
+def _all_bounds(alpha, code, inverse, diag, place, rate, low, high, up, down):  # type: ignore[no-untyped-def]
+    for i in range(alpha.size):
+        _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down)
+
+
+@njit(cache=True)
+def _room(i, way, alpha, code, point):  # type: ignore[no-untyped-def]
+    """How far alpha_i can go in the direction of the sign of `way` before the next point."""
+    p = code[i] // 2
+    if way > 0.0:
+        p += code[i] % 2
+        return point[i, p] - alpha[i] if p < point.shape[1] else np.inf
+    return alpha[i] - point[i, p - 1] if p > 0 else np.inf
+
+
+@njit(cache=True)
+def _move(i, way, length, whole, alpha, code, point):  # type: ignore[no-untyped-def]
+    """Move alpha_i by ``length * way`` inside the piece that lies there, or (`whole`) to its end;
+    return by how much it moved."""
+    before = alpha[i]
+    p = code[i] // 2
+    if way > 0.0:
+        p += code[i] % 2
+    if whole:
+        end = p if way > 0.0 else p - 1
+        alpha[i], code[i] = point[i, end], 2 * end + 1
+    else:
+        alpha[i], code[i] = before + length * way, 2 * p
+    return alpha[i] - before
+
+
+@njit(cache=True)
+def _extremes(v, low, high):  # type: ignore[no-untyped-def]
+    """The largest ``low - v`` and the smallest ``high - v``.
+
+    Four running extremes each: a single one waits for itself at every step.
+    """
+    a = b = c = d = -np.inf
+    e = f = g = h = np.inf
+    rest = v.size % 4
+    for j in range(rest):
+        a, e = max(a, low[j] - v[j]), min(e, high[j] - v[j])
+    for j in range(rest, v.size, 4):
+        x = low[j] - v[j]
+        if x > a:
+            a = x
+        x = low[j + 1] - v[j + 1]
+        if x > b:
+            b = x
+        x = low[j + 2] - v[j + 2]
+        if x > c:
+            c = x
+        x = low[j + 3] - v[j + 3]
+        if x > d:
+            d = x
+        x = high[j] - v[j]
+        if x < e:
+            e = x
+        x = high[j + 1] - v[j + 1]
+        if x < f:
+            f = x
+        x = high[j + 2] - v[j + 2]
+        if x < g:
+            g = x
+        x = high[j + 3] - v[j + 3]
+        if x < h:
+            h = x
+    return max(max(a, b), max(c, d)), min(min(e, f), min(g, h))
+
+
+@njit(cache=True)
+def _by_pairs(  # type: ignore[no-untyped-def]
+    store,
+    slot,
+    diag,
+    inverse,
+    point,
+    place,
+    rate,
+    alpha,
+    code,
+    v,
+    low,
+    high,
+    up,
+    down,
+    short,
+    tol,
+    limit,
+):
+    """Pairs ``(i, k)``: ``B_i alpha_i`` grows, ``B_k alpha_k`` falls as much.
+
+    i has the largest lower bound on b, k the upper bound that promises the largest gain.  As long
+    as the balance is `short` of its target, i or k moves alone.  Returns how it ended, the
+    coordinate whose row is missing, the one it was to go with and the number of steps.
+    """
+    n = v.size
+    steps = 0
+    while True:
+        top, bottom = _extremes(v, low, high)
+        if short[0] == 0.0 and top - bottom <= tol:
+            return DONE, -1, -1, steps
+        if steps >= limit:
+            return LIMIT, -1, -1, steps
+        i = k = -1
+        length = abs(short[0])
+        if short[0] >= 0.0:
+            if top == -np.inf:
+                return STUCK, -1, -1, steps
+            i = 0
+            while low[i] - v[i] != top:
+                i += 1
+            if slot[i] < 0:
+                return MISSING, i, -1, steps
+        else:
+            if bottom == np.inf:
+                return STUCK, -1, -1, steps
+            k = 0
+            while high[k] - v[k] != bottom:
+                k += 1
+            if slot[k] < 0:
+                return MISSING, k, -1, steps
+        if short[0] == 0.0:
+            row = store[slot[i]]
+            best = -1.0
+            for j in range(n):
+                drop = top - high[j] + v[j]
+                if drop > 0.0:
+                    both = up[i] + down[j]
+                    eta = max(both - 2.0 * inverse[i] * inverse[j] * row[j], FLAT * both)
+                    if drop * drop > best * eta:
+                        best = drop * drop / eta if eta > 0.0 else np.inf
+                        length = drop / eta if eta > 0.0 else np.inf
+                        k = j
+            if slot[k] < 0:
+                return MISSING, k, i, steps
+        room_i = room_k = np.inf
+        if i >= 0:
+            room_i = _room(i, inverse[i], alpha, code, point) / abs(inverse[i])
+        if k >= 0:
+            room_k = _room(k, -inverse[k], alpha, code, point) / abs(inverse[k])
+        length = min(length, room_i, room_k)
+        if length == np.inf:
+            return STUCK, -1, -1, steps
+        if i < 0 or k < 0:
+            short[0] = math.copysign(abs(short[0]) - length, short[0])
+            if abs(short[0]) == 0.0:
+                short[0] = 0.0
+        first = second = 0
+        change_i = change_k = 0.0
+        if i >= 0:
+            first = slot[i]
+            change_i = _move(i, inverse[i], length, room_i <= length, alpha, code, point)
+            _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down)
+        if k >= 0:
+            second = slot[k]
+            change_k = _move(k, -inverse[k], length, room_k <= length, alpha, code, point)
+            _bounds(k, alpha, code, inverse, diag, place, rate, low, high, up, down)
+        row, other = store[first], store[second]
+        for j in range(n):
+            v[j] += (change_i * row[j] + change_k * other[j]) * inverse[j]
+        steps += 1
+
+
+@njit(cache=True)
+def _one_by_one(  # type: ignore[no-untyped-def]
+    store, slot, diag, unit, point, place, rate, alpha, code, v, low, high, up, down, tol, limit
+):
+    """Without a border: the coordinate with the largest gain goes where its polyline meets the
+    line of its responses.  Returns as `_by_pairs`."""
+    steps = 0
+    while True:
+        best = worst = 0.0
+        i = -1
+        for j in range(v.size):
+            off, eta = low[j] - v[j], up[j]
+            if off < v[j] - high[j]:
+                off, eta = v[j] - high[j], down[j]
+            if off > 0.0:
+                if off > worst:
+                    worst = off
+                if off * off > best * eta:
+                    best = off * off / eta if eta > 0.0 else np.inf
+                    i = j
+        if worst <= tol:
+            return DONE, -1, -1, steps
+        if steps >= limit:
+            return LIMIT, -1, -1, steps
+        if slot[i] < 0:
+            return MISSING, i, -1, steps
+        lean = max(diag[i], TINY)
+        new, place_code = _meet(i, v[i] - lean * alpha[i], lean, point, place, rate)
+        if not math.isfinite(new):
+            return STUCK, -1, -1, steps
+        change = new - alpha[i]
+        alpha[i], code[i] = new, place_code
+        _bounds(i, alpha, code, unit, diag, place, rate, low, high, up, down)
+        row = store[slot[i]]
+        for j in range(v.size):
+            v[j] += change * row[j]
+        steps += 1
+
+
+class _Rows:
+    """A store of columns for operators that have none of their own."""
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+        n = gram.size
+        self._store, self._slot = np.empty((min(n, MOST), n)), np.full(n, -1, dtype=np.int64)
+        self._used = 0
+
+    def rows(self) -> tuple[Array, Index]:
+        return self._store, self._slot
+
+    def fetch(self, index: Index, keep: Index | None = None) -> None:
+        for i in index[self._slot[index] < 0]:
+            if self._used == len(self._store):
+                more = min(self.gram.size, 2 * self._used) - self._used
+                self._store = np.vstack([self._store, np.empty((more, self.gram.size))])
+            self._store[self._used] = self.gram.column(int(i))
+            self._slot[i] = self._used
+            self._used += 1
+
+
+def _next_columns(
+    wanted: int, batch: int, v: Array, low: Array, high: Array, slot: Index, pairs: bool
+) -> Index:
+    """The wanted coordinate and those that will be wanted next: the farthest off."""
+    lower, upper = low - v, high - v
+    if pairs:
+        off = np.maximum(lower - upper.min(), lower.max() - upper)
+    else:
+        off = np.maximum(lower, -upper)
+    off[slot >= 0] = -np.inf
+    off[wanted] = np.inf
+    some = np.argpartition(-off, min(batch, off.size - 1))[:batch]
+    return np.asarray(some[off[some] > 0.0])
+
+
+def _multiplier(lower: Array, upper: Array) -> float:
+    """b between its bounds: the mean over the coordinates inside a piece, else the middle."""
+    inside = lower[lower == upper]
+    if inside.size:
+        return float(inside.mean())
+    ends = [e for e in (float(lower.max()), float(upper.min())) if math.isfinite(e)]
+    return sum(ends) / len(ends) if ends else 0.0
+
+
+# ---------------------------------------------------------------------------- Newton
+
+
+class _Features:
+    """``w = phi^T c`` where ``Q = phi phi^T``."""
+
+    def __init__(self, phi: Any) -> None:
+        n, d = phi.shape
+        self.phi = phi.toarray() if sp.issparse(phi) and phi.nnz > DENSE * n * d else phi
+
+    def begin(self, alpha: Array) -> Array:
+        """Set ``c = alpha``; return Q c."""
+        self.w = np.asarray(self.phi.T @ alpha)
+        return np.asarray(self.phi @ self.w)
+
+    def pull(self, alpha: Array) -> Array:
+        """``Q (alpha - c)``."""
+        self.rest = np.asarray(self.phi.T @ alpha) - self.w
+        return np.asarray(self.phi @ self.rest)
+
+    def step(
+        self, active: Index, stiffness: Array, pull: Array, edge: Array, short: Array, damp: Array
+    ) -> tuple[Array, Array, float, float]:
+        """The Newton step: Q dc, db, <c - alpha, dc> and <dc, dc> in the metric of Q."""
+        rows, d = self.phi[active], self.phi.shape[1]
+        if min(d, active.size) > DIRECT:
+            dw, db = self._conjugate(rows, stiffness, edge, short, damp)
+        elif d < active.size:
+            root = np.sqrt(stiffness)[:, None]
+            scaled = rows.multiply(root).tocsr() if sp.issparse(rows) else rows * root
+            through = np.asarray(scaled.T @ (edge * root))
+            H = np.empty((d + damp.size, d + damp.size))
+            inner = scaled.T @ scaled
+            H[:d, :d] = inner.toarray() if sp.issparse(inner) else inner
+            H[:d, d:], H[d:, :d] = through, through.T
+            H[d:, d:] = edge.T @ (edge * root**2)
+            H[np.diag_indices(d + damp.size)] += np.concatenate([np.ones(d), damp])
+            both = _solve(H, np.concatenate([self.rest, -short]))
+            dw, db = both[:d], both[d:]
+        else:
+            block = rows @ rows.T
+            block = block.toarray() if sp.issparse(block) else block
+            change, db = _bordered(block, stiffness, edge, -pull[active], short, damp)
+            dw = self.rest + np.asarray(rows.T @ change)
+        self.dw = dw
+        return np.asarray(self.phi @ dw), db, -float(self.rest @ dw), float(dw @ dw)
+
+    def _conjugate(
+        self, rows: Any, stiffness: Array, edge: Array, short: Array, damp: Array
+    ) -> tuple[Array, Array]:
+        d = rows.shape[1]
+
+        def product(x: Array) -> Array:
+            y = stiffness * (np.asarray(rows @ x[:d]) + edge @ x[d:])
+            return np.concatenate([x[:d] + np.asarray(rows.T @ y), edge.T @ y + damp * x[d:]])
+
+        square = rows.multiply(rows).tocsr() if sp.issparse(rows) else rows * rows
+        diagonal = np.concatenate(
+            [1.0 + np.asarray(square.T @ stiffness), (edge**2).T @ stiffness + damp]
+        )
+        shape = (diagonal.size, diagonal.size)
+        both, _ = cg(
+            LinearOperator(shape, matvec=product, dtype=float),
+            np.concatenate([self.rest, -short]),
+            rtol=1e-4,
+            maxiter=500,
+            M=LinearOperator(shape, matvec=lambda x: x / diagonal, dtype=float),
+        )
+        return both[:d], both[d:]
+
+    def advance(self, length: float) -> None:
+        """``c += length * dc``."""
+        self.w += length * self.dw
+
+
+class _Columns:
+    """c itself, where only columns of Q are known."""
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+
+    def begin(self, alpha: Array) -> Array:
+        """Set ``c = alpha``; return Q c."""
+        self.c = alpha.copy()
+        return self.gram.matvec(self.c)
+
+    def pull(self, alpha: Array) -> Array:
+        """``Q (alpha - c)``."""
+        self.rest = alpha - self.c
+        self.lag = self.gram.matvec(self.rest)
+        return self.lag
+
+    def step(
+        self, active: Index, stiffness: Array, pull: Array, edge: Array, short: Array, damp: Array
+    ) -> tuple[Array, Array, float, float]:
+        """The Newton step: Q dc, db, <c - alpha, dc> and <dc, dc> in the metric of Q."""
+        block = self.gram.block(active, active)
+        change, db = _bordered(block, stiffness, edge, -pull[active], short, damp)
+        self.dc = self.rest.copy()
+        self.dc[active] += change
+        moved = self.lag + self.gram.combine(active, change)
+        return moved, db, -float(self.lag @ self.dc), float(self.dc @ moved)
+
+    def advance(self, length: float) -> None:
+        """``c += length * dc``."""
+        self.c += length * self.dc
+
+
+def _bordered(
+    block: Array, stiffness: Array, edge: Array, right: Array, short: Array, damp: Array
+) -> tuple[Array, Array]:
+    """Solve ``[block + 1/stiffness, edge; edge^T, -damp] (x, y) = (right, short)``."""
+    if right.size == 0:
+        return right, -short / damp
+    K = np.array(block)
+    K[np.diag_indices(right.size)] += 1.0 / stiffness
+    both = _solve(K, np.column_stack([right, edge]))
+    plain, through = both[:, 0], both[:, 1:]
+    y = _solve(edge.T @ through + np.diag(damp), edge.T @ plain - short)
+    return plain - through @ y, y
+
+
+def _solve(H: Array, right: Array) -> Array:
+    """A positive definite system; least squares where rounding has made it something else."""
+    try:
+        factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(H, right, rcond=1e-14)[0])
+    return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+
+
+@attrs.frozen(eq=False)
+class _Line:
+    """The derivative of the leaning problem along a Newton step; it rises from `at_zero`."""
+
+    tables: Tables
+    z: Array
+    dz: Array
+    anchor: Array
+    sigma: float
+    before: Array
+    at_zero: float
+    square: float
+
+    def derivative(self, length: float) -> float:
+        alpha, stiffness = np.empty(self.z.size), np.empty(self.z.size)
+        self.tables.meet(self.z + length * self.dz, self.anchor, self.sigma, alpha, stiffness)
+        # By differences: near the end everything else cancels.
+        return self.at_zero + length * self.square - float((alpha - self.before) @ self.dz)
+
+    def search(self) -> float:
+        """A length at which the derivative is near 0, by false position."""
+        low, below, high, above = 0.0, self.at_zero, np.inf, np.inf
+        length = 1.0
+        for _ in range(TRIALS):
+            value = self.derivative(length)
+            if abs(value) <= -0.1 * self.at_zero:
+                break
+            if value < 0.0:
+                low, below, above = length, value, 0.5 * above
+            else:
+                high, above, below = length, value, 0.5 * below
+            length = 4.0 * low if high == np.inf else low + (high - low) * below / (below - above)
+        return length
+
+
+# ---------------------------------------------------------------------------- both
+
+
+@attrs.define(eq=False)
+class _Run:
+    """A solution under way: alpha, b and the product Q alpha."""
+
+    gram: Gram
+    border: Array
+    target: Array
+    tables: Tables
+    tol: float
+    limit: int
+    alpha: Array
+    b: Array
+    product: Array
+    iterations: int = 0
+
+    def solve(self, *, warm: bool) -> None:
+        """Choose the method."""
+        phi, (n, m) = self.gram.features(), self.border.shape
+        if phi is not None and (phi.shape[1] + m < n or n > WIDE):
+            self.newton(_Features(phi), warm=warm)
+            return
+        rows = _Rows(self.gram) if self.gram.rows() is None else self.gram
+        if m > 1 or np.any(self.border == 0.0):
+            # Pairs under one of the equations, then all of them.
+            whole = np.flatnonzero(np.all(self.border != 0.0, axis=0))[:1]
+            part = attrs.evolve(
+                self, border=self.border[:, whole], target=self.target[whole], b=self.b[whole]
+            )
+            part.pairs(rows, patient=False)
+            self.alpha, self.product, self.iterations = part.alpha, part.product, part.iterations
+            self.b[whole] = part.b
+            self.newton(_Columns(self.gram), warm=True)
+        elif not self.pairs(rows, patient=False):
+            self.newton(_Columns(self.gram), warm=True)
+            if self.violation() > self.tol or np.any(self.short()):
+                self.pairs(rows, patient=True)
+
+    def violation(self) -> float:
+        """How far the responses are off."""
+        return self.tables.violation(self.alpha, self.product + self.border @ self.b)
+
+    def short(self) -> Array:
+        """What ``B^T alpha`` lacks."""
+        lack = self.target - self.border.T @ self.alpha
+        return np.where(np.abs(lack) <= BALANCED * self._weight(self.alpha), 0.0, lack)
+
+    def _weight(self, alpha: Array) -> Array:
+        return np.asarray(np.abs(self.border).T @ np.abs(alpha) + np.abs(self.target))
+
+    def pairs(self, rows: Any, *, patient: bool) -> bool:
+        """Pairs, or single coordinates where there is no border; True if they come to an end.
+
+        Without patience they give up once they have cost what Newton steps would.
+        """
+        n, m = self.border.shape
+        inverse = 1.0 / self.border[:, 0] if m else np.ones(n)
+        tol = self.tol * float(np.abs(inverse).min())
+        code, v = self.tables.locate(self.alpha), self.product * inverse
+        low, high, up, down = (np.empty(n) for _ in range(4))
+        lines = (self.tables.place, self.tables.rate, low, high, up, down)
+        _all_bounds(self.alpha, code, inverse, self.gram.diag, *lines)
+        state = (self.gram.diag, inverse, self.tables.point, *lines[:2], self.alpha, code, v)
+        short = self.short()
+        batch = min(max(BATCH // n, FEWEST), MOST)
+        budget = self.limit - self.iterations if patient else n
+        while True:
+            store, slot = rows.rows()
+            if m:
+                ended = _by_pairs(store, slot, *state, *lines[2:], short, tol, budget)
+            else:
+                ended = _one_by_one(store, slot, *state, *lines[2:], tol, budget)
+            status, wanted, partner, steps = ended
+            self.iterations += steps
+            budget -= steps
+            if status == MISSING:
+                index = _next_columns(wanted, batch, v, low, high, slot, bool(m))
+                rows.fetch(index, np.array([partner]) if partner >= 0 else None)
+            elif status == LIMIT and self.iterations < self.limit and not patient:
+                leaning = float(np.count_nonzero(code % 2 == 0))
+                if self.iterations > 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0):
+                    break
+                budget = min(n, self.limit - self.iterations)
+            else:
+                break
+        self.product = v / inverse
+        if m:
+            self.b = np.array([_multiplier(low - v, high - v)])
+        return bool(status in (DONE, STUCK)) or self.iterations >= self.limit
+
+    def newton(self, form: _Features | _Columns, *, warm: bool) -> None:
+        """Move the anchor until alpha hardly leaves it."""
+        border, target, tables = self.border, self.target, self.tables
+        z, alpha = form.begin(self.alpha) + border @ self.b, self.alpha
+        pull, stiffness = np.zeros(z.size), np.empty(z.size)
+        sigma = tables.steepness(self.gram.diag) * (WARM if warm else 1.0)
+        widest = np.abs(border).max(axis=0, initial=0.0)
+        growth = GROWTH
+        for _ in range(ANCHORS):
+            anchor, settled = alpha, False
+            for _ in range(NEWTONS):
+                alpha = np.empty(z.size)
+                tables.meet(z, anchor, sigma, alpha, stiffness)
+                pull, short = form.pull(alpha), target - border.T @ alpha
+                moved = float(np.abs(alpha - anchor).max()) / sigma
+                error = float(np.abs(pull).max())
+                near = (BALANCED if moved <= self.tol else LOOSE) * self._weight(alpha)
+                if error <= max(0.4 * self.tol, 0.5 * moved) and np.all(np.abs(short) <= near):
+                    settled = True
+                    break
+                if self.iterations >= self.limit:
+                    break
+                active = np.flatnonzero(stiffness)
+                # Where no coordinate leans, nothing else holds b back.
+                damp = np.abs(short) * widest / (10.0 * (float(np.abs(z).max()) + self.tol)) + TINY
+                dq, db, fall, square = form.step(
+                    active, stiffness[active], pull, border[active], short, damp
+                )
+                fall += float(short @ db)
+                if -fall <= FLOOR * float(np.abs(alpha) @ np.abs(z)):
+                    # Rounding of z times sigma is all that is left: lean more.
+                    growth, sigma = 1.0, sigma / GROWTH
+                    break
+                dz = dq + border @ db
+                length = _Line(tables, z, dz, anchor, sigma, alpha, fall, square).search()
+                form.advance(length)
+                z += length * dz
+                self.b = self.b + length * db
+                self.iterations += 1
+            if self.iterations >= self.limit or (settled and moved + error <= 0.9 * self.tol):
+                break
+            if settled:
+                sigma *= growth
+        self.alpha, self.product = alpha, z - border @ self.b + pull
