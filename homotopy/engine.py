@@ -15,6 +15,7 @@ from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.follow import REPAIR, Follower, Segment
 from homotopy.guess import coordinate_descent, estimate_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
+from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
 from homotopy.path import Path, Segments, Status
@@ -177,6 +178,10 @@ class _Trace:
             follower.changed.clear()
         if self.arrived:
             self._point()
+        elif problem.gram.features() is not None:
+            follower.ledger = Ledger.open(problem, self.start, self.stop)
+            if follower.ledger is not None:
+                follower.ledger.begin(follower.piece)
 
     def c_step(self) -> Index:
         """Follow the path to its end or to a jump; return the coordinates pressing on it."""

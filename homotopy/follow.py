@@ -81,6 +81,12 @@ class Follower(Orientation):
         super().__init__(gram, border)
         self._lane: Lane | None = Lane(self) if border.shape[1] <= 1 else None
 
+    def square(self) -> float | None:
+        """``|w|^2`` where it is at hand: while only some coordinates are looked at."""
+        if self.window != kernels.BY_PLACE or self._lane is None:
+            return None
+        return self._lane.square()
+
     def widen(self) -> None:
         if self.window == kernels.BY_TURN and self._lane is not None:
             self._lane.close(self)
@@ -350,6 +356,8 @@ class Lane:
         self._seen = np.zeros(n)
         self._fresh = False
         self._known: tuple[Any, ...] = ()
+        self._tables: Any = None
+        self.open = False
         self._make_record(64, 4096)
         self._form = kernels.Form(
             *self._none, *self._features, self._border, follower.diag, follower._root
@@ -382,8 +390,10 @@ class Lane:
     def board(self, follower: Follower) -> None:
         """Take up the route the follower has just loaded."""
         route, real, whole = follower.route, self.real, self.whole
-        self.open = not np.any(route.lines.curvature) if not follower._nested else False
         lines = route.lines
+        if lines is not self._tables:
+            self._tables = lines
+            self.open = not follower._nested and not np.any(lines.curvature)
         self._lines = kernels.Lines(
             lines.slope0,
             lines.slope1,
@@ -408,7 +418,7 @@ class Lane:
         while True:
             if not follower.window:
                 if self._w.size:
-                    if follower.u.size > 2 * LEAST_WINDOW:
+                    if self._wide(follower):
                         self._look_around(follower)
                 elif ahead and self._heavy(follower):
                     # One step with all in view, to know where things are going.
@@ -431,6 +441,15 @@ class Lane:
                     return NONE
             elif code != kernels.FULL:
                 return NONE
+
+    def square(self) -> float:
+        """``|w|^2`` of a window by place."""
+        return float(self._w @ self._w)
+
+    def _wide(self, follower: Follower) -> bool:
+        """Whether a product with all features is worth avoiding."""
+        n = follower.u.size
+        return n > 4 * LEAST_WINDOW and n * self._w.size > HEAVY[0]
 
     def _heavy(self, follower: Follower) -> bool:
         """Whether a product with all rows of the active coordinates is worth avoiding."""
@@ -704,7 +723,7 @@ class Lane:
     def _walls(self, follower: Follower) -> Index:
         """Who presses on a wall, and on which."""
         count = int(self.whole[kernels.TIED])
-        noted = follower._found[follower.u.size - count :]
+        noted = follower._found[follower._found.size - count :]
         walls = np.sort(noted // 2)
         for i, high in zip((noted // 2).tolist(), (noted % 2).tolist(), strict=True):
             follower.wall[i] = int(follower.piece[i]) // 2 - (1 - high)

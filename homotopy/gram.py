@@ -69,7 +69,7 @@ class Gram(ABC):
         (see `fetch`); None where rows are never stored."""
         return None
 
-    def fetch(self, index: Index, keep: Index | None = None) -> None:
+    def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
         """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
 
     def features(self) -> Any:
@@ -148,7 +148,8 @@ class KernelGram(Gram):
             raise DataError(f"KernelGram: memory must be a positive number of MB, got {memory!r}")
         self._most = int(np.clip(memory * 1e6 / (8.0 * max(self.size, 1)), 1, self.size))
         self._slot = np.full(self.size, -1, dtype=np.int64)
-        self._store = np.empty((min(self._most, 64), self.size))
+        # Memory is taken up by the system when a row is first written, not here.
+        self._store = np.empty((self._most, self.size))
         self._owner = np.full(self._store.shape[0], -1, dtype=np.int64)
         self._stamp = np.zeros(self._store.shape[0], dtype=np.int64)
         self._clock = 0
@@ -167,14 +168,10 @@ class KernelGram(Gram):
             return
         free = np.flatnonzero(self._owner < 0)
         if free.size < missing.size:
-            self._grow(missing.size - free.size)
-            free = np.flatnonzero(self._owner < 0)
-        if free.size < missing.size:
             idle = np.flatnonzero((self._owner >= 0) & (self._stamp < self._clock))
             short = missing.size - free.size
             if idle.size < short:
-                self._most = self._store.shape[0] + short - idle.size
-                self._grow(short - idle.size)
+                self._extend(short - idle.size)
                 free = np.flatnonzero(self._owner < 0)
                 short = missing.size - free.size
             oldest = idle[np.argsort(self._stamp[idle], kind="stable")[:short]]
@@ -188,15 +185,13 @@ class KernelGram(Gram):
         self._slot[missing], self._owner[place] = place, missing
         self._stamp[place] = self._clock
 
-    def _grow(self, wanted: int) -> None:
-        old = self._store.shape[0]
-        size = min(self._most, max(old + wanted, 2 * old))
-        if size > old:
-            store = np.empty((size, self.size))
-            store[:old] = self._store
-            self._store = store
-            self._owner = np.append(self._owner, np.full(size - old, -1))
-            self._stamp = np.append(self._stamp, np.zeros(size - old, dtype=np.int64))
+    def _extend(self, rows: int) -> None:
+        self._most += rows
+        store = np.empty((self._most, self.size))
+        store[: self._store.shape[0]] = self._store
+        self._store = store
+        self._owner = np.append(self._owner, np.full(rows, -1))
+        self._stamp = np.append(self._stamp, np.zeros(rows, dtype=np.int64))
 
     def column(self, i: int) -> Array:
         self.fetch(np.array([i]))

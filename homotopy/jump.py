@@ -164,6 +164,10 @@ class Crossing:
 
     def objective(self, follower: Follower, t: float) -> float:
         """The full objective where the follower stands."""
+        square, ledger = follower.square(), follower.ledger
+        if ledger is not None and square is not None:
+            index = follower.factor.index
+            return ledger.objective(t, square, index, follower.piece[index], follower.alpha[index])
         follower.widen()
         follower.write_alpha()
         return self.problem.objective(t, follower.alpha, follower.b, follower.u)

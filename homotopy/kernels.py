@@ -1,4 +1,4 @@
-"""The compiled loops: triangular factor, column sums, and the travel from break-point to break-point.
+"""The compiled loops: triangular factor, column sums, and the travel between break-points.
 
 Everything here works on contiguous arrays and allocates next to nothing.  The first call in a
 fresh installation compiles (a few seconds); the result is cached on disk.
@@ -32,6 +32,7 @@ __all__ = [
     "standing",
     "total_loss",
     "weighted_rows",
+    "write_flat",
 ]
 
 # Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
@@ -198,6 +199,19 @@ def total_loss(slope0, slope1, corner0, corner1, curvature, t, u, origin):  # ty
                 total -= width * (value - 0.5 * curvature[i, j] * (right + left))
             low = high
     return total
+
+
+@njit(**OPTIONS)
+def write_flat(  # type: ignore[no-untyped-def]
+    alpha, piece, slope0, slope1, curvature, lift, t, mu
+):
+    """Write alpha of the coordinates on flat slopes."""
+    for i in range(alpha.size):
+        p = piece[i]
+        if p % 2 == 0:
+            j = p // 2
+            if curvature[i, j] == 0.0:
+                alpha[i] = slope0[i, j] + slope1[i, j] * t + lift[i] * mu
 
 
 class Form(NamedTuple):

@@ -23,8 +23,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy import kernels
 from homotopy.factor import Factor
 from homotopy.gram import Gram
+from homotopy.ledger import Ledger
 from homotopy.polyline import Snapshot
 from homotopy.route import Route
 
@@ -98,6 +100,7 @@ class State:
         self._nested = False
         self.changed: dict[int, int] = {}
         self.marks: list[Point] = []
+        self.ledger: Ledger | None = None
         self.factor = Factor()
         # rho B B^T makes the active block definite wherever the bordered system is (see factor).
         heaviest = float(gram.diag.max())
@@ -108,7 +111,8 @@ class State:
         self._largest_root = float(self._root.max())
         self._low0, self._low1 = np.empty(n), np.empty(n)
         self._high0, self._high1 = np.empty(n), np.empty(n)
-        self._found = np.empty(n, dtype=np.int64)
+        # The tied in the first half; in the second, from the end, those pressing on walls.
+        self._found = np.empty(2 * n, dtype=np.int64)
         self._du = np.zeros(n)
         self._dalpha = np.zeros(0)
         self._db = np.zeros(m)
@@ -289,6 +293,8 @@ class State:
             self._touched.add(i)
         if self.window:
             self._strayed.add(i)
+        if self.ledger is not None:
+            self.ledger.change(i, piece, new)
 
     def load(self, route: Route, moving: Index | None = None) -> None:
         """Take up a route at its start, keeping pieces, alpha, b, u and the factor.
@@ -372,22 +378,23 @@ class State:
 
     def look(self) -> tuple[Index, Array]:
         """The responses looked at, for `moved_since`."""
-        self.widen()
+        if self._phi is None:
+            self.widen()
         return self.near, self.u[self.near]
 
     def moved_since(self, before: tuple[Index, Array], least: float) -> bool:
         """Whether a response has moved by more than this part of the scale."""
-        self.widen()
+        if self._phi is None:
+            self.widen()
         near, u = before
         scale = max(self.u_scale, float(np.abs(u).max()))
         return bool(np.abs(self.u[near] - u).max() > least * scale)
 
     def write_alpha(self) -> None:
         """Write alpha of the flat coordinates: it is the value of their slope."""
-        rows, j = self._every, self.piece // 2
-        flat = (self.piece % 2 == 0) & (self.route.lines.curvature[rows, j] == 0.0)
-        f, jf = rows[flat], j[flat]
-        self.alpha[f] = self.slope(f, jf)
+        lines = self.route.lines
+        tables = (lines.slope0, lines.slope1, lines.curvature)
+        kernels.write_flat(self.alpha, self.piece, *tables, self.lift, self.t, self.mu)
 
     def widen(self) -> None:
         """Bring u of all coordinates up to date and look at all."""

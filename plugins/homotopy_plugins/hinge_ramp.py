@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, ModelError, Slope
+from homotopy.gram import MEMORY
 from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows
 from homotopy_plugins.ramp import ramp_parameters
 
@@ -54,6 +55,8 @@ class HingeRamp(KernelModel):
     fit_intercept : bool
         Whether f has an unpenalised intercept b.
     sample_weight : array (n,), optional
+    cache_size : float
+        Megabytes for kernel columns; those beyond it are computed again when needed.
 
     Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
     """
@@ -73,6 +76,7 @@ class HingeRamp(KernelModel):
         sample_weight: npt.ArrayLike | None = None,
         degree: int = 3,
         coef0: float = 0.0,
+        cache_size: float = MEMORY,
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
@@ -94,6 +98,7 @@ class HingeRamp(KernelModel):
             coef0=coef0,
             fit_intercept=fit_intercept,
             sample_weight=sample_weight,
+            cache_size=cache_size,
         )
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:

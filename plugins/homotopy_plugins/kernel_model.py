@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, LossModel, ModelError
-from homotopy_plugins.kernel_functions import KERNELS, kernel_function
+from homotopy_plugins.kernel_functions import KERNELS, kernel_function, kernel_rows
 
 __all__ = ["KernelModel"]
 
@@ -41,6 +41,7 @@ class KernelModel(LossModel):
         coef0: float,
         fit_intercept: bool,
         sample_weight: npt.ArrayLike | None,
+        cache_size: float,
     ) -> None:
         name = type(self).__name__
         self.C = positive(C, "C", name)
@@ -64,6 +65,7 @@ class KernelModel(LossModel):
             self._function = kernel_function(
                 kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
             )
+        self.cache_size = positive(cache_size, "cache_size", name)
         self.gram = self._build_gram(name)
         if self.fit_intercept:
             self.border = sign[:, None].copy()
@@ -83,14 +85,19 @@ class KernelModel(LossModel):
         assert self._function is not None
         function = self._function
         if self.kernel == "sigmoid" or callable(self.kernel):
-            rows = np.linspace(0, sign.size - 1, min(sign.size, TESTED_ROWS)).astype(int)
-            block = function(X[rows], X[rows])
+            some = np.linspace(0, sign.size - 1, min(sign.size, TESTED_ROWS)).astype(int)
+            block = function(X[some], X[some])
             _check_definite(_check_symmetric(block, name), name)
 
-        def columns(index: npt.NDArray[np.int64]) -> Array:
-            return function(X[index], X) * np.outer(sign[index], sign)
+        rows = kernel_rows(self.kernel, function, self.gamma, X)
 
-        return KernelGram(columns, self._diagonal())
+        def columns(index: npt.NDArray[np.int64]) -> Array:
+            block = rows(X[index])
+            block *= sign
+            block *= sign[index, None]
+            return block
+
+        return KernelGram(columns, self._diagonal(), self.cache_size)
 
     def _diagonal(self) -> Array:
         assert self._function is not None

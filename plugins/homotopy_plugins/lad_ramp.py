@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, Slope
+from homotopy.gram import MEMORY
 from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows, positive
 from homotopy_plugins.ramp import ramp_parameters
 
@@ -72,6 +73,7 @@ class LADRamp(KernelModel):
         sample_weight: npt.ArrayLike | None = None,
         degree: int = 3,
         coef0: float = 0.0,
+        cache_size: float = MEMORY,
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
@@ -91,6 +93,7 @@ class LADRamp(KernelModel):
             coef0=coef0,
             fit_intercept=fit_intercept,
             sample_weight=sample_weight,
+            cache_size=cache_size,
         )
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
