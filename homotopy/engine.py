@@ -120,6 +120,7 @@ class Homotopy:
                 pressing = trace.c_step()
                 if pressing.size:
                     trace.d_step(pressing)
+            trace.finish()
         return trace.path()
 
 
@@ -207,6 +208,11 @@ class _Trace:
         self.jumps.append(jump)
         if self.arrived:
             self._point()
+
+    def finish(self) -> None:
+        """Make sure that what was integrated all the way is still true."""
+        if self.start != self.stop:
+            self.crossing.check(self.follower, self.t)
 
     @property
     def arrived(self) -> bool:

@@ -182,8 +182,8 @@ class Follower(Orientation):
                     break
                 if self.steps >= self.due and not self._settling:
                     continue
-            if self.window == kernels.BY_TURN:
-                self.widen()
+            # Only the compiled travel knows how far a window reaches.
+            self.widen()
             walls = self.orient()
             if walls.size:
                 return walls
@@ -534,7 +534,7 @@ class Lane:
         follower.write_alpha()
         self._alpha_seen = follower.alpha.copy()
         self._pull_seen = follower._drag.pull.copy()
-        self._rate_seen = follower._route_rates()
+        self._rate_seen = follower._flat_rates(every)
         self._b_seen, self._tau_seen = follower.b.copy(), follower.tau
         self._active_seen = active.copy()
         follower._strayed.clear()
@@ -570,7 +570,13 @@ class Lane:
             self._wanted = max(self._wanted // 2, LEAST_WINDOW)
         self._steps_seen = follower.steps
         follower.write_alpha()
-        self._w[:] = follower._phi.T @ follower.alpha
+        w = np.asarray(follower._phi.T @ follower.alpha)
+        if follower.near.size < n:
+            # What w was tracked to be against what alpha makes it.
+            off = float(np.linalg.norm(w - self._w)) * follower._largest_root
+            if off > REPAIR * follower.u_scale + follower.rounding:
+                follower.due = 0
+        self._w[:] = w
         follower.u[:] = follower._phi @ self._w + self._border * float(follower.b.sum())
         follower._rated = False
         low, high = follower._fences(follower._every)
@@ -687,7 +693,6 @@ class Lane:
         """Hand the segments and changes of piece over to those who keep them."""
         segments, logged = int(self.whole[kernels.SEGMENTS]), int(self.whole[kernels.LOGGED])
         log = self._record.log[:logged].tolist()
-        along = follower.route.along
         ends = self._record.ends[:segments].tolist()
         marks = self._record.offsets[:segments].tolist()
         base = done = 0
@@ -715,7 +720,7 @@ class Lane:
             base = offset
         for i, piece, side, new in log[done:]:
             follower._note(i, piece, side, new)
-        if along and logged:
+        if logged:
             index = np.unique(self._record.log[:logged, 0])
             rates = follower._flat_rates(index)
             follower._drag.carried.update(zip(index.tolist(), rates.tolist(), strict=True))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
-from homotopy.follow import Follower
+from homotopy.follow import REPAIR, Follower
 from homotopy.model import Problem
 from homotopy.pivot import Unbounded
 from homotopy.polyline import SEAM
@@ -142,8 +142,9 @@ class Crossing:
                 self._ahead |= key in self._seen
                 self._seen.add(key)
             flip = self._pinned_ahead(follower, t, stop) if self._ahead else self.release(follower)
-        if used != "homotopy" or not standing.size:
-            self._check(follower, t)
+        rounding = follower.rounding / follower.u_scale
+        if used != "homotopy" or not standing.size or follower.astray() > REPAIR + rounding:
+            self.check(follower, t)
         flipped = self._flipped(follower, mark)
         self._keep_anchor(mark)
         follower.unmark(mark)
@@ -172,11 +173,12 @@ class Crossing:
         follower.write_alpha()
         return self.problem.objective(t, follower.alpha, follower.b, follower.u)
 
-    def _check(self, follower: Follower, t: float) -> None:
+    def check(self, follower: Follower, t: float) -> None:
+        """Refuse to go on from a point that is not an optimum."""
         if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
             raise TraceError(
-                f"the D-step at {self.problem.model.parameter}={t:.17g} left a residual of "
-                f"{follower.residual():.2g}"
+                f"at {self.problem.model.parameter}={t:.17g} a residual of "
+                f"{follower.residual():.2g} is left"
             )
 
     def _forget(self, t: float) -> None:
@@ -214,6 +216,7 @@ class Crossing:
             return self.release(follower)
         follower.lift[:] = 0.0
         follower.load(Route.of(self.problem, t, stop, pin=True))
+        follower.widen()
         try:
             follower.orient()
         except Unbounded as swept:

@@ -58,14 +58,17 @@ FLAT = 1e-12
 # Columns computed at a time: about so many numbers, within these limits.
 BATCH, FEWEST, MOST = 16384, 4, 64
 
-# The first sigma in parts of the range of alpha over the scale of u, and after a good guess.
-LEAN, WARM = 0.2, 20.0
+# The first sigma in parts of the range of alpha over the scale of u, and how much more at most
+# after a good guess.
+LEAN, TRUST = 0.2, 1000.0
 # How sigma grows from one anchor to the next, how many there are and how many steps at each.
 GROWTH, ANCHORS, NEWTONS = 4.0, 40, 60
 # A Newton step that promises a smaller part of the objective than this is rounding.
 FLOOR = 1e-27
-# Trials of a line search.
-TRIALS = 40
+# Trials of a line search and its largest step.
+TRIALS, FAR = 40, 64.0
+# Responses so many times the scale of the corners mean that the balance cannot be had.
+LOST = 1e12
 # Systems up to this size are factored, larger ones left to conjugate gradients.
 DIRECT = 2500
 # With more coordinates than this, columns of Q are not computed where there are features.
@@ -141,7 +144,7 @@ def solve_convex(
         b=np.zeros(m) if b is None else np.array(b, dtype=float),
         product=product,
     )
-    run.solve(warm=alpha is not None)
+    run.solve()
     violation = run.violation()
     return ConvexSolution(
         alpha=run.alpha,
@@ -726,7 +729,7 @@ class _Line:
         length = 1.0
         for _ in range(TRIALS):
             value = self.derivative(length)
-            if abs(value) <= -0.1 * self.at_zero:
+            if abs(value) <= -0.1 * self.at_zero or (value < 0.0 and length >= FAR):
                 break
             if value < 0.0:
                 low, below, above = length, value, 0.5 * above
@@ -754,11 +757,11 @@ class _Run:
     product: Array
     iterations: int = 0
 
-    def solve(self, *, warm: bool) -> None:
+    def solve(self) -> None:
         """Choose the method."""
         phi, (n, m) = self.gram.features(), self.border.shape
         if phi is not None and (phi.shape[1] + m < n or n > WIDE):
-            self.newton(_Features(phi), warm=warm)
+            self.newton(_Features(phi))
             return
         rows = _Rows(self.gram) if self.gram.rows() is None else self.gram
         if m > 1 or np.any(self.border == 0.0):
@@ -770,9 +773,9 @@ class _Run:
             part.pairs(rows, patient=False)
             self.alpha, self.product, self.iterations = part.alpha, part.product, part.iterations
             self.b[whole] = part.b
-            self.newton(_Columns(self.gram), warm=True)
+            self.newton(_Columns(self.gram))
         elif not self.pairs(rows, patient=False):
-            self.newton(_Columns(self.gram), warm=True)
+            self.newton(_Columns(self.gram))
             if self.violation() > self.tol or np.any(self.short()):
                 self.pairs(rows, patient=True)
 
@@ -786,7 +789,12 @@ class _Run:
         return np.where(np.abs(lack) <= BALANCED * self._weight(self.alpha), 0.0, lack)
 
     def _weight(self, alpha: Array) -> Array:
-        return np.asarray(np.abs(self.border).T @ np.abs(alpha) + np.abs(self.target))
+        """What the balance is made of; at least one alpha, where all of them have shrunk to 0."""
+        point = self.tables.point
+        one = float(np.abs(point[np.isfinite(point)]).max(initial=0.0))
+        border = np.abs(self.border)
+        total = border.T @ np.abs(alpha) + np.abs(self.target)
+        return np.asarray(total + one * border.max(axis=0, initial=0.0))
 
     def pairs(self, rows: Any, *, patient: bool) -> bool:
         """Pairs, or single coordinates where there is no border; True if they come to an end.
@@ -803,7 +811,8 @@ class _Run:
         state = (self.gram.diag, inverse, self.tables.point, *lines[:2], self.alpha, code, v)
         short = self.short()
         batch = min(max(BATCH // n, FEWEST), MOST)
-        budget = self.limit - self.iterations if patient else n
+        left = self.limit - self.iterations
+        budget = left if patient else min(n, left)
         while True:
             store, slot = rows.rows()
             if m:
@@ -828,12 +837,15 @@ class _Run:
             self.b = np.array([_multiplier(low - v, high - v)])
         return bool(status in (DONE, STUCK)) or self.iterations >= self.limit
 
-    def newton(self, form: _Features | _Columns, *, warm: bool) -> None:
+    def newton(self, form: _Features | _Columns) -> None:
         """Move the anchor until alpha hardly leaves it."""
         border, target, tables = self.border, self.target, self.tables
         z, alpha = form.begin(self.alpha) + border @ self.b, self.alpha
         pull, stiffness = np.zeros(z.size), np.empty(z.size)
-        sigma = tables.steepness(self.gram.diag) * (WARM if warm else 1.0)
+        sigma = tables.steepness(self.gram.diag)
+        if not np.any(self.short()):
+            off = max(self.violation(), self.tol)
+            sigma *= min(max(0.1 * tables.scale() / off, 1.0), TRUST)
         widest = np.abs(border).max(axis=0, initial=0.0)
         growth = GROWTH
         for _ in range(ANCHORS):
@@ -848,7 +860,7 @@ class _Run:
                 if error <= max(0.4 * self.tol, 0.5 * moved) and np.all(np.abs(short) <= near):
                     settled = True
                     break
-                if self.iterations >= self.limit:
+                if self.iterations >= self.limit or np.abs(z).max() > LOST * tables.scale():
                     break
                 active = np.flatnonzero(stiffness)
                 # Where no coordinate leans, nothing else holds b back.
@@ -867,7 +879,8 @@ class _Run:
                 z += length * dz
                 self.b = self.b + length * db
                 self.iterations += 1
-            if self.iterations >= self.limit or (settled and moved + error <= 0.9 * self.tol):
+            lost = self.iterations >= self.limit or np.abs(z).max() > LOST * tables.scale()
+            if lost or (settled and moved + error <= 0.9 * self.tol):
                 break
             if settled:
                 sigma *= growth

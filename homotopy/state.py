@@ -40,6 +40,8 @@ EPS = float(np.finfo(float).eps)
 NEAR = 1e-11
 # A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
 FORGIVEN = 1e-9
+# Active coordinates whose response is checked after a jump.
+PROBES = 4
 
 
 @attrs.frozen(eq=False)
@@ -315,9 +317,7 @@ class State:
             self._drag = Drag(self.gram, self.border)
             if moving is None:
                 moving = np.flatnonzero(self.lift)
-            flat = moving[self.piece[moving] % 2 == 0]
-            flat = flat[route.lines.curvature[flat, self.piece[flat] // 2] == 0.0]
-            self._drag.gather(flat, self.lift[flat])
+            self._drag.gather(moving, self._flat_rates(moving))
         self._solved = self._rated = False
 
     def _load_along(self) -> None:
@@ -335,16 +335,11 @@ class State:
         self._drag = self._drag_along
 
     def _flat_rates(self, index: Index) -> Array:
-        """The rates in t of the slopes on which `index` stand; 0 for who is in A."""
+        """The rates in tau of the slopes on which `index` stand; 0 for who is in A."""
         lines, j = self.route.lines, self.piece[index] // 2
         flat = (self.piece[index] % 2 == 0) & (lines.curvature[index, j] == 0.0)
-        return np.where(flat, lines.slope1[index, j], 0.0)
-
-    def _route_rates(self) -> Array:
-        """The rates in tau of the slopes on which all stand; 0 for who is in A."""
-        if self.route.along:
-            return self._flat_rates(self._every)
-        return np.where(self.piece % 2 == 0, self.lift, 0.0)
+        rate = lines.slope1[index, j] if self.route.along else self.lift[index]
+        return np.where(flat, rate, 0.0)
 
     # ------------------------------------------------------------------ coming back
 
@@ -411,6 +406,22 @@ class State:
         self.near, self._rated, self.window = self._every, False, 0
         self._set_nearness()
         return self.residual()
+
+    def astray(self) -> float:
+        """How far u is off at a few active coordinates, as a part of the scale; a mistake in any
+        alpha shows in nearly every response, so this finds it at the price of a few rows."""
+        if self.near.size < self.u.size:
+            # u and w are recomputed when the window is chosen anew.
+            return 0.0
+        self.write_alpha()
+        some = self.factor.index[:: max(1, self.factor.size // PROBES)]
+        if self._phi is None:
+            found = self.gram.block(some, self._every) @ self.alpha
+        else:
+            found = np.asarray(self._phi[some] @ np.asarray(self._phi.T @ self.alpha))
+        off = np.abs(found + self.border[some] @ self.b - self.u[some]).max(initial=0.0)
+        unbalance = self._unbalance() if self.b.size else 0.0
+        return max(float(off) / self.u_scale, unbalance)
 
     def residual(self) -> float:
         """The largest distance of u from its piece, as a part of the scale of u."""
