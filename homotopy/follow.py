@@ -543,9 +543,10 @@ class Lane:
     def close(self, follower: Follower) -> None:
         """Bring u of all coordinates up to date after a window by turn."""
         way = self._way(follower)
-        if self.real[kernels.SPENT] < 0.5 * self.real[kernels.REACH]:
+        spent = self.real[kernels.SPENT] / self.real[kernels.REACH]
+        if spent < 0.5:
             self._ahead[way] = max(3 * self._ahead[way] // 4, LEAST_AHEAD)
-        elif follower.steps - self._steps_seen < ENOUGH_STEPS[way]:
+        elif spent > 0.9 and follower.steps - self._steps_seen < ENOUGH_STEPS[way]:
             self._ahead[way] = 3 * self._ahead[way] // 2
         follower.window = 0
         follower.write_alpha()

@@ -500,8 +500,13 @@ def _rate_of(form, act, real, whole, i):  # type: ignore[no-untyped-def]
     if whole[MODE] == ROWS:
         store, slot, index, rate = form.store, form.slot, act.index, act.rate
         total = act.pull[i]
-        for k in range(whole[SIZE]):
-            total += store[slot[index[k]], i] * rate[k]
+        own = slot[i]
+        if own >= 0:
+            for k in range(whole[SIZE]):
+                total += store[own, index[k]] * rate[k]
+        else:
+            for k in range(whole[SIZE]):
+                total += store[slot[index[k]], i] * rate[k]
     else:
         total = _response(form.phi, form.data, form.indices, form.indptr, i, act.dw)
     return total + form.border[i] * real[LIFT]
@@ -692,9 +697,9 @@ def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped
     k = whole[LOOKED]
     here.near[k], here.seat[i] = i, k
     whole[LOOKED] = k + 1
-    panel, store, slot, index, line = act.panel, form.store, form.slot, act.index, act.line
+    panel, store, own, index, line = act.panel, form.store, form.slot[i], act.index, act.line
     for a in range(whole[SIZE]):
-        panel[line[a], k] = store[slot[index[a]], i]
+        panel[line[a], k] = store[own, index[a]]
 
 
 @njit(**OPTIONS, fastmath=FAST)

@@ -63,8 +63,8 @@ BATCH, FEWEST, MOST = 16384, 4, 64
 LEAN, TRUST = 0.2, 1000.0
 # How sigma grows from one anchor to the next, how many there are and how many steps at each.
 GROWTH, ANCHORS, NEWTONS = 4.0, 40, 60
-# A Newton step that promises a smaller part of the objective than this is rounding.
-FLOOR = 1e-27
+# So many whole steps that leave things as they are mean that rounding is all that is left.
+IDLE = 8
 # Trials of a line search and its largest step.
 TRIALS, FAR = 40, 64.0
 # Responses so many times the scale of the corners mean that the balance cannot be had.
@@ -192,6 +192,10 @@ class Tables:
             np.ascontiguousarray(rate[:, : widest + 1]),
         )
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        return self.point, self.place, self.rate
+
     def scale(self) -> float:
         """The median distance of corners from 0 (the largest where that is 0, 1 if all are)."""
         size = np.abs(self.place[np.isfinite(self.place)])
@@ -239,7 +243,7 @@ class Tables:
 
     def meet(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
         """Write alpha as a function of z where knots lean, and ``-d alpha / d z``."""
-        _meet_all(z, anchor, 1.0 / sigma, self.point, self.place, self.rate, alpha, stiffness)
+        _meet_all(z, anchor, 1.0 / sigma, self.arrays, alpha, stiffness)
 
 
 @njit(cache=True)
@@ -285,8 +289,9 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
 
 
 @njit(cache=True)
-def _meet(i, rest, lean, point, place, rate):  # type: ignore[no-untyped-def]
+def _meet(i, rest, lean, tables):  # type: ignore[no-untyped-def]
     """Where the rising line ``u = rest + lean * alpha`` meets polyline i: alpha and its code."""
+    point, place, rate = tables
     points = point.shape[1]
     for p in range(points + 1):
         alpha = (place[i, p] - rest) / (lean + rate[i, p])
@@ -298,19 +303,32 @@ def _meet(i, rest, lean, point, place, rate):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _meet_all(z, anchor, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
+def _meet_all(z, anchor, lean, tables, alpha, stiffness):  # type: ignore[no-untyped-def]
+    rate = tables[2]
     for i in range(z.size):
-        alpha[i], code = _meet(i, z[i] - lean * anchor[i], lean, point, place, rate)
+        alpha[i], code = _meet(i, z[i] - lean * anchor[i], lean, tables)
         stiffness[i] = 1.0 / (lean + rate[i, code // 2]) if code % 2 == 0 else 0.0
+
+
+@njit(cache=True)
+def _work(z, dz, length, anchor, lean, before, tables):  # type: ignore[no-untyped-def]
+    """``(alpha(z + length dz) - before)^T dz``."""
+    total = 0.0
+    for i in range(z.size):
+        rest = z[i] + length * dz[i] - lean * anchor[i]
+        total += (_meet(i, rest, lean, tables)[0] - before[i]) * dz[i]
+    return total
 
 
 # ---------------------------------------------------------------------------- pairs
 
 
 @njit(cache=True)
-def _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down):  # type: ignore[no-untyped-def]
+def _bounds(i, alpha, code, inverse, diag, tables, limits):  # type: ignore[no-untyped-def]
     """What polyline i allows the border multiplier to be, ``low - v <= b <= high - v`` with
     ``v = (Q alpha)_i / B_i``, and the curvature met when ``B_i alpha_i`` goes up or down."""
+    _, place, rate = tables
+    low, high, up, down = limits
     below = code[i] // 2
     above = below + code[i] % 2
     least = (place[i, above] - rate[i, above] * alpha[i]) * inverse[i]
@@ -324,9 +342,9 @@ def _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down):  #
 
 
 @njit(cache=True)
-def _all_bounds(alpha, code, inverse, diag, place, rate, low, high, up, down):  # type: ignore[no-untyped-def]
+def _all_bounds(alpha, code, inverse, diag, tables, limits):  # type: ignore[no-untyped-def]
     for i in range(alpha.size):
-        _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down)
+        _bounds(i, alpha, code, inverse, diag, tables, limits)
 
 
 @njit(cache=True)
@@ -396,23 +414,7 @@ def _extremes(v, low, high):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _by_pairs(  # type: ignore[no-untyped-def]
-    store,
-    slot,
-    diag,
-    inverse,
-    point,
-    place,
-    rate,
-    alpha,
-    code,
-    v,
-    low,
-    high,
-    up,
-    down,
-    short,
-    tol,
-    limit,
+    store, slot, diag, inverse, tables, alpha, code, v, limits, short, tol, limit
 ):
     """Pairs ``(i, k)``: ``B_i alpha_i`` grows, ``B_k alpha_k`` falls as much.
 
@@ -421,6 +423,8 @@ def _by_pairs(  # type: ignore[no-untyped-def]
     coordinate whose row is missing, the one it was to go with and the number of steps.
     """
     n = v.size
+    point = tables[0]
+    low, high, up, down = limits
     steps = 0
     while True:
         top, bottom = _extremes(v, low, high)
@@ -477,11 +481,11 @@ def _by_pairs(  # type: ignore[no-untyped-def]
         if i >= 0:
             first = slot[i]
             change_i = _move(i, inverse[i], length, room_i <= length, alpha, code, point)
-            _bounds(i, alpha, code, inverse, diag, place, rate, low, high, up, down)
+            _bounds(i, alpha, code, inverse, diag, tables, limits)
         if k >= 0:
             second = slot[k]
             change_k = _move(k, -inverse[k], length, room_k <= length, alpha, code, point)
-            _bounds(k, alpha, code, inverse, diag, place, rate, low, high, up, down)
+            _bounds(k, alpha, code, inverse, diag, tables, limits)
         row, other = store[first], store[second]
         for j in range(n):
             v[j] += (change_i * row[j] + change_k * other[j]) * inverse[j]
@@ -490,10 +494,11 @@ def _by_pairs(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _one_by_one(  # type: ignore[no-untyped-def]
-    store, slot, diag, unit, point, place, rate, alpha, code, v, low, high, up, down, tol, limit
+    store, slot, diag, unit, tables, alpha, code, v, limits, tol, limit
 ):
     """Without a border: the coordinate with the largest gain goes where its polyline meets the
     line of its responses.  Returns as `_by_pairs`."""
+    low, high, up, down = limits
     steps = 0
     while True:
         best = worst = 0.0
@@ -515,12 +520,12 @@ def _one_by_one(  # type: ignore[no-untyped-def]
         if slot[i] < 0:
             return MISSING, i, -1, steps
         lean = max(diag[i], TINY)
-        new, place_code = _meet(i, v[i] - lean * alpha[i], lean, point, place, rate)
+        new, where = _meet(i, v[i] - lean * alpha[i], lean, tables)
         if not math.isfinite(new):
             return STUCK, -1, -1, steps
         change = new - alpha[i]
-        alpha[i], code[i] = new, place_code
-        _bounds(i, alpha, code, unit, diag, place, rate, low, high, up, down)
+        alpha[i], code[i] = new, where
+        _bounds(i, alpha, code, unit, diag, tables, limits)
         row = store[slot[i]]
         for j in range(v.size):
             v[j] += change * row[j]
@@ -550,10 +555,9 @@ class _Rows:
 
 
 def _next_columns(
-    wanted: int, batch: int, v: Array, low: Array, high: Array, slot: Index, pairs: bool
+    wanted: int, batch: int, lower: Array, upper: Array, slot: Index, pairs: bool
 ) -> Index:
     """The wanted coordinate and those that will be wanted next: the farthest off."""
-    lower, upper = low - v, high - v
     if pairs:
         off = np.maximum(lower - upper.min(), lower.max() - upper)
     else:
@@ -595,8 +599,8 @@ class _Features:
 
     def step(
         self, active: Index, stiffness: Array, pull: Array, edge: Array, short: Array, damp: Array
-    ) -> tuple[Array, Array, float, float]:
-        """The Newton step: Q dc, db, <c - alpha, dc> and <dc, dc> in the metric of Q."""
+    ) -> tuple[Array, Array, float]:
+        """The Newton step: Q dc, db and the square of dc in the metric of Q."""
         rows, d = self.phi[active], self.phi.shape[1]
         if min(d, active.size) > DIRECT:
             dw, db = self._conjugate(rows, stiffness, edge, short, damp)
@@ -618,7 +622,7 @@ class _Features:
             change, db = _bordered(block, stiffness, edge, -pull[active], short, damp)
             dw = self.rest + np.asarray(rows.T @ change)
         self.dw = dw
-        return np.asarray(self.phi @ dw), db, -float(self.rest @ dw), float(dw @ dw)
+        return np.asarray(self.phi @ dw), db, float(dw @ dw)
 
     def _conjugate(
         self, rows: Any, stiffness: Array, edge: Array, short: Array, damp: Array
@@ -667,14 +671,14 @@ class _Columns:
 
     def step(
         self, active: Index, stiffness: Array, pull: Array, edge: Array, short: Array, damp: Array
-    ) -> tuple[Array, Array, float, float]:
-        """The Newton step: Q dc, db, <c - alpha, dc> and <dc, dc> in the metric of Q."""
+    ) -> tuple[Array, Array, float]:
+        """The Newton step: Q dc, db and the square of dc in the metric of Q."""
         block = self.gram.block(active, active)
         change, db = _bordered(block, stiffness, edge, -pull[active], short, damp)
         self.dc = self.rest.copy()
         self.dc[active] += change
         moved = self.lag + self.gram.combine(active, change)
-        return moved, db, -float(self.lag @ self.dc), float(self.dc @ moved)
+        return moved, db, float(self.dc @ moved)
 
     def advance(self, length: float) -> None:
         """``c += length * dc``."""
@@ -693,6 +697,11 @@ def _bordered(
     plain, through = both[:, 0], both[:, 1:]
     y = _solve(edge.T @ through + np.diag(damp), edge.T @ plain - short)
     return plain - through @ y, y
+
+
+def _balance(border: Array, alpha: Array) -> Array:
+    """``B^T alpha``; without BLAS, whose threads cost more than they help on so few columns."""
+    return np.asarray(np.einsum("ij,i->j", border, alpha))
 
 
 def _solve(H: Array, right: Array) -> Array:
@@ -718,10 +727,9 @@ class _Line:
     square: float
 
     def derivative(self, length: float) -> float:
-        alpha, stiffness = np.empty(self.z.size), np.empty(self.z.size)
-        self.tables.meet(self.z + length * self.dz, self.anchor, self.sigma, alpha, stiffness)
+        line = (self.z, self.dz, length, self.anchor, 1.0 / self.sigma, self.before)
         # By differences: near the end everything else cancels.
-        return self.at_zero + length * self.square - float((alpha - self.before) @ self.dz)
+        return self.at_zero + length * self.square - float(_work(*line, self.tables.arrays))
 
     def search(self) -> float:
         """A length at which the derivative is near 0, by false position."""
@@ -785,15 +793,15 @@ class _Run:
 
     def short(self) -> Array:
         """What ``B^T alpha`` lacks."""
-        lack = self.target - self.border.T @ self.alpha
-        return np.where(np.abs(lack) <= BALANCED * self._weight(self.alpha), 0.0, lack)
+        lack = self.target - _balance(self.border, self.alpha)
+        return np.where(np.abs(lack) <= BALANCED * self.weight(self.alpha), 0.0, lack)
 
-    def _weight(self, alpha: Array) -> Array:
+    def weight(self, alpha: Array) -> Array:
         """What the balance is made of; at least one alpha, where all of them have shrunk to 0."""
         point = self.tables.point
         one = float(np.abs(point[np.isfinite(point)]).max(initial=0.0))
         border = np.abs(self.border)
-        total = border.T @ np.abs(alpha) + np.abs(self.target)
+        total = _balance(border, np.abs(alpha)) + np.abs(self.target)
         return np.asarray(total + one * border.max(axis=0, initial=0.0))
 
     def pairs(self, rows: Any, *, patient: bool) -> bool:
@@ -805,10 +813,9 @@ class _Run:
         inverse = 1.0 / self.border[:, 0] if m else np.ones(n)
         tol = self.tol * float(np.abs(inverse).min())
         code, v = self.tables.locate(self.alpha), self.product * inverse
-        low, high, up, down = (np.empty(n) for _ in range(4))
-        lines = (self.tables.place, self.tables.rate, low, high, up, down)
-        _all_bounds(self.alpha, code, inverse, self.gram.diag, *lines)
-        state = (self.gram.diag, inverse, self.tables.point, *lines[:2], self.alpha, code, v)
+        limits, tables = np.empty((4, n)), self.tables.arrays
+        _all_bounds(self.alpha, code, inverse, self.gram.diag, tables, limits)
+        state = (self.gram.diag, inverse, tables, self.alpha, code, v, limits)
         short = self.short()
         batch = min(max(BATCH // n, FEWEST), MOST)
         left = self.limit - self.iterations
@@ -816,14 +823,14 @@ class _Run:
         while True:
             store, slot = rows.rows()
             if m:
-                ended = _by_pairs(store, slot, *state, *lines[2:], short, tol, budget)
+                ended = _by_pairs(store, slot, *state, short, tol, budget)
             else:
-                ended = _one_by_one(store, slot, *state, *lines[2:], tol, budget)
+                ended = _one_by_one(store, slot, *state, tol, budget)
             status, wanted, partner, steps = ended
             self.iterations += steps
             budget -= steps
             if status == MISSING:
-                index = _next_columns(wanted, batch, v, low, high, slot, bool(m))
+                index = _next_columns(wanted, batch, limits[0] - v, limits[1] - v, slot, bool(m))
                 rows.fetch(index, np.array([partner]) if partner >= 0 else None)
             elif status == LIMIT and self.iterations < self.limit and not patient:
                 leaning = float(np.count_nonzero(code % 2 == 0))
@@ -834,54 +841,72 @@ class _Run:
                 break
         self.product = v / inverse
         if m:
-            self.b = np.array([_multiplier(low - v, high - v)])
+            self.b = np.array([_multiplier(limits[0] - v, limits[1] - v)])
         return bool(status in (DONE, STUCK)) or self.iterations >= self.limit
 
     def newton(self, form: _Features | _Columns) -> None:
         """Move the anchor until alpha hardly leaves it."""
-        border, target, tables = self.border, self.target, self.tables
-        z, alpha = form.begin(self.alpha) + border @ self.b, self.alpha
-        pull, stiffness = np.zeros(z.size), np.empty(z.size)
-        sigma = tables.steepness(self.gram.diag)
+        leaning = _Leaning(self, form)
+        sigma, growth = self.tables.steepness(self.gram.diag), GROWTH
         if not np.any(self.short()):
             off = max(self.violation(), self.tol)
-            sigma *= min(max(0.1 * tables.scale() / off, 1.0), TRUST)
-        widest = np.abs(border).max(axis=0, initial=0.0)
-        growth = GROWTH
+            sigma *= min(max(0.1 * self.tables.scale() / off, 1.0), TRUST)
         for _ in range(ANCHORS):
-            anchor, settled = alpha, False
-            for _ in range(NEWTONS):
-                alpha = np.empty(z.size)
-                tables.meet(z, anchor, sigma, alpha, stiffness)
-                pull, short = form.pull(alpha), target - border.T @ alpha
-                moved = float(np.abs(alpha - anchor).max()) / sigma
-                error = float(np.abs(pull).max())
-                near = (BALANCED if moved <= self.tol else LOOSE) * self._weight(alpha)
-                if error <= max(0.4 * self.tol, 0.5 * moved) and np.all(np.abs(short) <= near):
-                    settled = True
-                    break
-                if self.iterations >= self.limit or np.abs(z).max() > LOST * tables.scale():
-                    break
-                active = np.flatnonzero(stiffness)
-                # Where no coordinate leans, nothing else holds b back.
-                damp = np.abs(short) * widest / (10.0 * (float(np.abs(z).max()) + self.tol)) + TINY
-                dq, db, fall, square = form.step(
-                    active, stiffness[active], pull, border[active], short, damp
-                )
-                fall += float(short @ db)
-                if -fall <= FLOOR * float(np.abs(alpha) @ np.abs(z)):
-                    # Rounding of z times sigma is all that is left: lean more.
-                    growth, sigma = 1.0, sigma / GROWTH
-                    break
-                dz = dq + border @ db
-                length = _Line(tables, z, dz, anchor, sigma, alpha, fall, square).search()
-                form.advance(length)
-                z += length * dz
-                self.b = self.b + length * db
-                self.iterations += 1
-            lost = self.iterations >= self.limit or np.abs(z).max() > LOST * tables.scale()
-            if lost or (settled and moved + error <= 0.9 * self.tol):
+            status = leaning.settle(sigma)
+            if status == LIMIT or (status == DONE and leaning.left <= 0.9 * self.tol):
                 break
-            if settled:
+            if status == STUCK:
+                # Rounding of z times sigma is all that is left: lean more.
+                growth, sigma = 1.0, sigma / GROWTH
+            else:
                 sigma *= growth
-        self.alpha, self.product = alpha, z - border @ self.b + pull
+        self.alpha = leaning.alpha
+        self.product = leaning.z - self.border @ self.b + leaning.pull
+
+
+class _Leaning:
+    """The problem with leaning knots: ``z = Q c + B b`` such that ``c = alpha(z)``."""
+
+    def __init__(self, run: _Run, form: _Features | _Columns) -> None:
+        self.run, self.form, self.alpha = run, form, run.alpha
+        self.z = form.begin(run.alpha) + run.border @ run.b
+        self.pull = np.zeros(self.z.size)
+        self.left = np.inf
+
+    def settle(self, sigma: float) -> int:
+        """Newton steps with the present alpha as anchor: DONE, STUCK at rounding, or LIMIT."""
+        run, form, anchor = self.run, self.form, self.alpha
+        border, tables = run.border, run.tables
+        widest = np.abs(border).max(axis=0, initial=0.0)
+        stiffness = np.empty(self.z.size)
+        least, idle, length = np.inf, 0, 0.0
+        for _ in range(NEWTONS):
+            self.alpha = alpha = np.empty(self.z.size)
+            tables.meet(self.z, anchor, sigma, alpha, stiffness)
+            self.pull, short = form.pull(alpha), run.target - _balance(border, alpha)
+            moved = float(np.abs(alpha - anchor).max()) / sigma
+            error = float(np.abs(self.pull).max())
+            self.left = moved + error
+            near = (BALANCED if moved <= run.tol else LOOSE) * run.weight(alpha)
+            if error <= max(0.4 * run.tol, 0.5 * moved) and np.all(np.abs(short) <= near):
+                return DONE
+            size = float(np.abs(self.z).max())
+            if run.iterations >= run.limit or size > LOST * tables.scale():
+                return LIMIT
+            idle = idle + 1 if length >= 0.5 and error > 0.9 * least else 0
+            least = min(error, least)
+            if idle == IDLE:
+                return STUCK
+            active = np.flatnonzero(stiffness)
+            lean = stiffness[active]
+            # Where no coordinate leans, nothing else holds b back.
+            damp = np.abs(short) * widest / (10.0 * (size + run.tol)) + TINY
+            dq, db, square = form.step(active, lean, self.pull, border[active], short, damp)
+            dz = dq + border @ db
+            fall = -square - float(lean @ dz[active] ** 2) - float(damp @ db**2)
+            length = _Line(tables, self.z, dz, anchor, sigma, alpha, fall, square).search()
+            form.advance(length)
+            self.z += length * dz
+            run.b = run.b + length * db
+            run.iterations += 1
+        return MISSING
