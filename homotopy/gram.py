@@ -274,3 +274,14 @@ class LinearGram(Gram):
 
     def features(self) -> Any:
         return self._phi
+
+
+def with_rows(gram: Gram) -> Gram:
+    """`gram` itself if it stores rows or shows features, else one that stores its columns."""
+    if gram.rows() is not None or gram.features() is not None:
+        return gram
+
+    def columns(index: Index) -> Array:
+        return np.stack([gram.column(i) for i in index.tolist()])
+
+    return KernelGram(columns, gram.diag)

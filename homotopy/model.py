@@ -17,7 +17,7 @@ import numpy.typing as npt
 from homotopy import kernels
 from homotopy.affine import Affine
 from homotopy.errors import ModelError
-from homotopy.gram import Gram
+from homotopy.gram import Gram, with_rows
 from homotopy.polyline import Jump, Knot, Polylines, Slope
 
 __all__ = ["LossModel", "Problem"]
@@ -160,7 +160,7 @@ class Problem:
             )
         return cls(
             model=model,
-            gram=gram,
+            gram=with_rows(gram),
             border=border,
             target0=np.array(np.broadcast_to(target.const, (m,))),
             target1=np.array(np.broadcast_to(target.rate, (m,))),

@@ -1,0 +1,209 @@
+"""The fast ways of following against the plain one.
+
+The compiled travel, the windows (only some coordinates are looked at) and the ledger (the objective
+without a sum over all) are shortcuts; each must give the very path that the plain way gives.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import Case, case
+
+from homotopy import DenseGram, Homotopy, KernelGram, Path, follow, kernels
+from homotopy.follow import Follower, Lane
+from homotopy.ledger import Ledger
+from homotopy.model import Problem
+
+GRID = list(itertools.product(("hinge", "lad"), ("rbf", "linear"), ("theta", "s"), (True, False)))
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Windows as small as can be, wherever they can be; counts those opened, by kind."""
+    monkeypatch.setattr(follow, "HEAVY", (-1, -1))
+    monkeypatch.setattr(follow, "LEAST_AHEAD", 3)
+    monkeypatch.setattr(follow, "AHEAD", 3)
+    monkeypatch.setattr(follow, "LEAST_WINDOW", 5)
+    monkeypatch.setattr(follow, "ENOUGH_STEPS", (3, 4))
+    monkeypatch.setattr(follow, "SPARE", 8)
+    count = {kernels.BY_PLACE: 0, kernels.BY_TURN: 0}
+    for name in ("_look_ahead", "_look_around"):
+        plain = getattr(Lane, name)
+
+        def counting(self, follower, plain=plain):
+            plain(self, follower)
+            if follower.window and follower.near.size < follower.u.size:
+                count[follower.window] += 1
+
+        monkeypatch.setattr(Lane, name, counting)
+    return count
+
+
+@pytest.fixture
+def without_lane(monkeypatch):
+    """A function that traces with every break-point oriented in Python."""
+
+    def trace(model) -> Path:
+        with monkeypatch.context() as patch:
+            patch.setattr(Lane, "board", lambda self, follower: setattr(self, "open", False))
+            return Homotopy(model).trace()
+
+    return trace
+
+
+def assert_same_path(path: Path, expected: Path, tol: float = 1e-9) -> None:
+    np.testing.assert_allclose(path.breakpoints, expected.breakpoints, rtol=0, atol=tol)
+    assert len(path.jumps) == len(expected.jumps)
+    for jump, other in zip(path.jumps, expected.jumps, strict=True):
+        assert jump.flipped.tolist() == other.flipped.tolist()
+        assert jump.objective_after == pytest.approx(other.objective_after, rel=1e-9, abs=1e-12)
+    scale = max(1.0, float(np.abs(expected.response(expected.traced[0])).max()))
+    for t in np.linspace(*expected.traced, 7):
+        off = np.abs(path.response(t) - expected.response(t)).max()
+        assert off <= 1e-7 * scale
+
+
+@pytest.mark.parametrize(("kind", "kernel", "way", "intercept"), GRID)
+def test_compiled_and_plain_travel_agree(kind, kernel, way, intercept, without_lane):
+    problem = case(kind, 50, 3, kernel=kernel, path=way, intercept=intercept)
+    assert_same_path(problem.trace(), without_lane(problem.model()))
+
+
+@pytest.mark.parametrize(("kind", "kernel", "way", "intercept"), GRID)
+def test_windows_change_nothing(kind, kernel, way, intercept, opened):
+    problem = case(kind, 90, 5, kernel=kernel, path=way, intercept=intercept)
+    path = problem.trace()
+    used = kernels.BY_TURN if kernel == "rbf" else kernels.BY_PLACE
+    assert opened[used] >= 2
+    certificate = path.certify()
+    assert certificate.ok, str(certificate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(follow, "HEAVY", (np.inf, np.inf))
+        assert_same_path(path, problem.trace())
+
+
+@pytest.mark.parametrize("data", ["integer", "stacked"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("C", [1e-2, 0.1, 1.0])
+def test_windows_on_degenerate_data(data, kernel, C, opened):
+    for kind, way in itertools.product(("hinge", "lad"), ("theta", "s")):
+        problem = case(kind, 80, 11, d=2, data=data, kernel=kernel, C=C, path=way, intercept=True)
+        certificate = problem.trace().certify()
+        assert certificate.ok, str(certificate)
+    assert sum(opened.values()) > 0
+
+
+def test_windows_on_sparse_features(opened):
+    dense = case("hinge", 90, 7, d=4, kernel="linear", intercept=True)
+    path = Homotopy(dense.model()).trace()
+    few = Case("hinge", sp.csr_matrix(dense.X), dense.y, kernel="linear", intercept=True)
+    assert_same_path(Homotopy(few.model()).trace(), path)
+    assert opened[kernels.BY_PLACE] > 6
+
+
+def test_a_window_leaves_out_nobody_who_meets_a_corner(opened, monkeypatch):
+    """At the end of every window the coordinates not looked at are still within their fences."""
+    worst = []
+    plain = Lane.close
+
+    def close(self, follower):
+        plain(self, follower)
+        low, high = follower._fences(follower._every)
+        worst.append(float(np.maximum(low - follower.u, follower.u - high).max()))
+
+    monkeypatch.setattr(Lane, "close", close)
+    case("hinge", 120, 2, intercept=True).trace()
+    assert len(worst) > 5
+    assert max(worst) <= 1e-9
+
+
+def test_a_path_is_the_same_within_a_small_memory():
+    problem = case("hinge", 80, 4, intercept=True)
+    plenty = problem.trace()
+    # Room for ten columns of eighty.
+    model = problem.model(cache_size=10 * 80 * 8 / 1e6)
+    path = Homotopy(model).trace()
+    assert isinstance(model.gram, KernelGram)
+    assert_same_path(path, plenty)
+    assert path.certify().ok
+    assert model.gram.rows()[0].shape[0] < 80
+
+
+def test_cache_size_must_be_positive():
+    with pytest.raises(ValueError, match="HingeRamp: cache_size must be positive"):
+        case("hinge", 10, 0).model(cache_size=0)
+
+
+def test_a_gram_of_columns_alone_is_traced():
+    """A Gram that stores no rows and shows no features still works: rows are kept for it."""
+    problem = case("hinge", 40, 1, intercept=True)
+    expected = problem.trace()
+    model = problem.model()
+
+    class Columns(DenseGram):
+        def rows(self):
+            return None
+
+        def fetch(self, index, keep=None):
+            raise AssertionError("nothing to fetch from")
+
+    store, slot = model.gram.rows()
+    model.gram.fetch(np.arange(40))
+    store, slot = model.gram.rows()
+    model.gram = Columns(store[slot])
+    assert_same_path(Homotopy(model).trace(), expected)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("way", ["theta", "s"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_ledger_gives_the_objective(kind, way, intercept):
+    problem = case(kind, 40, 8, kernel="linear", path=way, intercept=intercept)
+    path = problem.trace()
+    start, stop = path.traced
+    ledger = Ledger.open(Problem.compile(path.model), start, stop)
+    assert ledger is not None
+    for t in np.linspace(start, stop, 11)[1:-1]:
+        alpha = path.alpha(t)
+        pieces = np.zeros(alpha.size, dtype=np.int64)
+        names = path.problem.polylines.names
+        for name, index in path.partition(t).items():
+            pieces[index] = names.index(name)
+        ledger.begin(pieces)
+        active = np.flatnonzero(pieces % 2 == 1)
+        square = float(alpha @ (path.response(t) - _border_part(path, t)))
+        found = ledger.objective(t, square, active, pieces[active], alpha[active])
+        assert found == pytest.approx(path.objective(t), rel=1e-10)
+
+
+def test_a_changed_piece_changes_the_ledger():
+    path = case("hinge", 20, 1, kernel="linear").trace()
+    one, two = (Ledger.open(Problem.compile(path.model), 1.0, 0.0) for _ in range(2))
+    before, after = np.zeros(20, dtype=np.int64), np.zeros(20, dtype=np.int64)
+    after[3], after[5] = 4, 3
+    one.begin(before)
+    one.change(3, 0, 4)
+    one.change(5, 0, 3)
+    two.begin(after)
+    np.testing.assert_allclose(one._sum, two._sum, rtol=1e-14)
+
+
+def _border_part(path: Path, t: float) -> np.ndarray:
+    return path.problem.border @ path.border_multipliers(t)
+
+
+def test_a_mistake_in_alpha_is_noticed():
+    """`astray` sees what a wrong alpha does to responses."""
+    problem = Problem.compile(case("hinge", 40, 1, intercept=True).model())
+    follower = Follower(problem.gram, problem.border)
+    snap, target = problem.polylines.at(1.0), problem.target(1.0)
+    follower.u[:] = 0.0
+    follower.assign(snap, *snap.branches(follower.u))
+    follower.settle(snap, target)
+    assert follower.astray() <= 1e-12
+    follower.alpha[follower.factor.index[0]] += 1e-3
+    assert follower.astray() > 1e-6
