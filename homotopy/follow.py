@@ -45,13 +45,15 @@ BURST = 256
 LEAST_WINDOW = 512
 # Multiplications in a product with the active rows above which it is worth avoiding.
 # (across a jump, along the path).
-HEAVY = (400_000, 100_000)
+HEAVY = (60_000, 40_000)
 # Corners met at the present speeds before the horizon; coordinates looked at, at the least.
 AHEAD, LEAST_AHEAD = 24, 96
 # A window should last so many steps (across a jump, along the path).
 ENOUGH_STEPS = (6, 16)
-# Coordinates that may enter or leave the factor while a window is open.
-SPARE = 64
+# The same for a product with all features.
+WIDE = 400_000
+# The most coordinates looked at in a window by turn.
+MOST_AHEAD = 2048
 
 
 @attrs.frozen(eq=False)
@@ -163,6 +165,8 @@ class Follower(Orientation):
         `record` takes the segments: tau, alpha of A and b before and after each (see `Segment`).
         `moving` are the coordinates with a lift, where the caller knows them.
         """
+        if self.window == kernels.BY_TURN:
+            self.widen()
         self.load(route, moving)
         limit = self.steps + 1000 + 200 * self.u.size
         looks = 0
@@ -346,18 +350,19 @@ class Lane:
         if follower.b.size:
             self._border[:] = follower.border[:, 0]
         self._dw, self._w, self._w_seen = np.zeros(width), np.zeros(width), np.zeros(width)
-        self._vectors: list[Array] = []
-        self._steps_seen = 0
-        self._wanted, self._ahead = LEAST_WINDOW, [2 * LEAST_AHEAD, 2 * LEAST_AHEAD]
+        self._steps_seen, self._wanted = 0, LEAST_WINDOW
         self._b_weight = self._t_weight = 0.0
-        self._panel, self._sums = np.zeros((0, 0)), np.zeros(0)
-        self._line, self._spare_lines = np.zeros((2, 0), dtype=np.int64)
-        self._seat = np.full(n, -1, dtype=np.int64)
-        self._seen = np.zeros(n)
-        self._fresh = False
+        self._seen, self._near = np.zeros(n), np.arange(n)
+        self._capacity, self._windowed = 0, False
+        self._active: Any = None
         self._known: tuple[Any, ...] = ()
         self._tables: Any = None
         self.open = False
+        whole = self.whole
+        whole[kernels.WANTED_ACROSS] = whole[kernels.WANTED_ALONG] = 2 * LEAST_AHEAD
+        whole[kernels.HEAVY_ACROSS], whole[kernels.HEAVY_ALONG] = HEAVY
+        whole[kernels.ENOUGH_ACROSS], whole[kernels.ENOUGH_ALONG] = ENOUGH_STEPS
+        whole[kernels.LEAST_WANTED], whole[kernels.AHEAD] = LEAST_AHEAD, AHEAD
         self._make_record(64, 4096)
         self._form = kernels.Form(
             *self._none, *self._features, self._border, follower.diag, follower._root
@@ -373,8 +378,10 @@ class Lane:
             follower._high0,
             follower._high1,
             follower._found,
-            follower.near,
-            self._seat,
+            self._near,
+            np.full(n, -1, dtype=np.int64),
+            np.zeros(n),
+            np.zeros(n),
         )
 
     def _make_record(self, segments: int, entries: int) -> None:
@@ -414,19 +421,9 @@ class Lane:
         """Go as far as the compiled travel goes; return the coordinates pressing on a wall."""
         if not self.open:
             return NONE
-        ahead = True
         while True:
-            if not follower.window:
-                if self._w.size:
-                    if self._wide(follower):
-                        self._look_around(follower)
-                elif ahead and self._heavy(follower):
-                    # One step with all in view, to know where things are going.
-                    code = self._run(follower, record, 1)
-                    if code == kernels.FULL and self._fresh:
-                        self._look_ahead(follower)
-                        ahead = follower.window != 0
-                        continue
+            if not follower.window and self._wide(follower):
+                self._look_around(follower)
             code = self._run(follower, record)
             if code == kernels.WANTED:
                 missing = np.array([self.whole[kernels.WANT]])
@@ -434,8 +431,6 @@ class Lane:
             elif code == kernels.WALL:
                 return self._walls(follower)
             elif code == kernels.REACHED:
-                if follower.window == kernels.BY_TURN:
-                    self.close(follower)
                 follower.window = 0
                 if follower.steps >= follower.due and not follower._settling:
                     return NONE
@@ -449,117 +444,15 @@ class Lane:
     def _wide(self, follower: Follower) -> bool:
         """Whether a product with all features is worth avoiding."""
         n = follower.u.size
-        return n > 4 * LEAST_WINDOW and n * self._w.size > HEAVY[0]
-
-    def _heavy(self, follower: Follower) -> bool:
-        """Whether a product with all rows of the active coordinates is worth avoiding."""
-        way, n = self._way(follower), follower.u.size
-        return follower.factor.size * n > HEAVY[way] and 2 * self._ahead[way] < n
-
-    @staticmethod
-    def _way(follower: Follower) -> int:
-        """Along the path directions turn slowly (1), across a jump quickly (0)."""
-        return 1 if follower.route.along else 0
-
-    def _look_ahead(self, follower: Follower) -> None:
-        """Choose the coordinates that may meet a corner soon, for the direction just taken.
-
-        As long as w' is what it is now, u_i goes on at u_i'.  w' turns at every break-point; what
-        that does to u_i is at most ``|phi_i|`` times the length of ``w - w_seen - w'_seen dtau``,
-        bounded by the sum of ``|w' - w'_seen| dtau``.  Those that stay farther than the reach from
-        their corners, over the horizon and at the speed they have now, need no look.
-        """
-        real, whole, n = self.real, self.whole, follower.u.size
-        way = self._way(follower)
-        wanted = self._ahead[way]
-        every, du = follower._every, follower._du
-        low, high = follower._fences(every)
-        low_rate, high_rate = follower._fence_rates(every)
-        sign, left = follower.sign, abs(follower.route.stop - follower.tau)
-        over, under = high - follower.u, follower.u - low
-        over_rate, under_rate = sign * (high_rate - du), sign * (du - low_rate)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            soon = np.minimum(
-                np.where(over_rate < 0.0, over / -over_rate, np.inf),
-                np.where(under_rate < 0.0, under / -under_rate, np.inf),
-            )
-        horizon = left
-        if n > AHEAD:
-            horizon = min(left, float(np.partition(soon, AHEAD)[AHEAD]))
-        if not horizon > 0.0:
-            horizon = left
-        gap = np.minimum(
-            np.minimum(over, over + horizon * over_rate),
-            np.minimum(under, under + horizon * under_rate),
-        )
-        length = np.sqrt(follower.gram.diag)
-        unit = float(length.mean()) or 1.0
-        real[kernels.B_WEIGHT] = float(np.abs(self._border).max()) / unit
-        speed = np.maximum(length, np.abs(self._border) / (real[kernels.B_WEIGHT] or 1.0))
-        distance = (gap - 2.0 * follower.near_u) / np.maximum(speed, 1e-300)
-        reach = float(np.partition(distance, wanted)[wanted])
-        if not reach > 0.0:
-            self._ahead[way] = 3 * wanted // 2
-            return
-        self._steps_seen = follower.steps
-        chosen = np.flatnonzero(distance <= reach)
-        chosen = chosen[follower.piece[chosen] % 2 == 0]
-        active, size = follower.factor.index, follower.factor.size
-        room = chosen.size + SPARE
-        follower.near = np.concatenate([chosen, np.zeros(SPARE, dtype=np.int64)])
-        self._seat[:] = -1
-        self._seat[chosen] = np.arange(chosen.size)
-        whole[kernels.LOOKED] = chosen.size
-        lines = size + SPARE
-        if self._panel.shape[0] < lines or self._panel.shape[1] < room:
-            self._panel = np.zeros((lines + lines // 4, room + room // 4))
-            self._spare_lines = np.zeros(self._panel.shape[0], dtype=np.int64)
-            self._sums = np.zeros(self._panel.shape[1])
-        store, slot = self._stored(follower)
-        self._line[:size] = np.arange(size)
-        kernels.gather_panel(store, slot[active], chosen, self._panel)
-        free = self._panel.shape[0] - size
-        self._spare_lines[:free] = np.arange(self._panel.shape[0] - 1, size - 1, -1)
-        whole[kernels.LINES] = free
-        lift = float(real[kernels.LIFT])
-        self._seen[:] = du - self._border * lift
-        rate = self._vectors[2][:size]
-        pull = follower._drag.pull[active]
-        norm = float(rate @ (self._seen[active] + pull)) + follower._drag.square
-        real[kernels.NORM_SEEN] = norm
-        real[kernels.INNER_SEEN] = norm - float(rate @ self._seen[active])
-        real[kernels.LIFT_SEEN] = lift
-        real[kernels.SPENT], real[kernels.REACH] = 0.0, reach
-        real[kernels.HORIZON] = follower.tau + sign * horizon
-        follower.write_alpha()
-        self._alpha_seen = follower.alpha.copy()
-        self._pull_seen = follower._drag.pull.copy()
-        self._rate_seen = follower._flat_rates(every)
-        self._b_seen, self._tau_seen = follower.b.copy(), follower.tau
-        self._active_seen = active.copy()
-        follower._strayed.clear()
-        follower.window = kernels.BY_TURN
+        wide = n > 4 * LEAST_WINDOW and n * self._w.size > WIDE
+        return self._w.size > 0 and wide
 
     def close(self, follower: Follower) -> None:
-        """Bring u of all coordinates up to date after a window by turn."""
-        way = self._way(follower)
-        spent = self.real[kernels.SPENT] / self.real[kernels.REACH]
-        if spent < 0.5:
-            self._ahead[way] = max(3 * self._ahead[way] // 4, LEAST_AHEAD)
-        elif spent > 0.9 and follower.steps - self._steps_seen < ENOUGH_STEPS[way]:
-            self._ahead[way] = 3 * self._ahead[way] // 2
-        follower.window = 0
-        follower.write_alpha()
-        gone = follower.tau - self._tau_seen
-        strayed = np.fromiter(follower._strayed, dtype=np.int64, count=len(follower._strayed))
-        index = np.union1d(self._active_seen, strayed)
-        change = follower.alpha[index] - self._alpha_seen[index] - gone * self._rate_seen[index]
-        moved = follower.gram.combine(index, change) + gone * self._pull_seen
-        moved += follower.border @ (follower.b - self._b_seen)
-        # Those looked at are up to date already.
-        moved[follower.near[: int(self.whole[kernels.LOOKED])]] = 0.0
-        follower.u += moved
-        follower.near, follower._rated = follower._every, False
+        """End a window by turn: u of all coordinates is brought up to date."""
+        self.real[kernels.TAU] = follower.tau
+        arrays = self._arrays(follower)
+        kernels.close_window(arrays[0], self._lines, *arrays[1:], self.real, self.whole)
+        follower.window, follower._rated, self._windowed = 0, False, False
 
     def _look_around(self, follower: Follower) -> None:
         """Bring u up to date and choose the coordinates within reach."""
@@ -615,39 +508,76 @@ class Lane:
             stored = follower.gram.rows()
         return stored if stored is not None else self._none
 
-    def _run(self, follower: Follower, record: Recorder | None, burst: int = BURST) -> int:
-        real, whole, factor, drag = self.real, self.whole, follower.factor, follower._drag
+    def _arrays(self, follower: Follower) -> tuple[Any, Any, Any]:
+        """The quadratic form, the place and the active set as they are now."""
+        factor = follower.factor
         factor.reserve(16)
-        if not self._vectors or self._vectors[0].size != factor.capacity:
-            self._vectors = [np.zeros(factor.capacity) for _ in range(3)]
-            self._work = np.zeros(factor.capacity, dtype=np.int64)
-            line = np.zeros(factor.capacity, dtype=np.int64)
-            line[: self._line.size] = self._line[: line.size]
-            self._line, self._known = line, ()
+        if self._capacity != factor.capacity:
+            self._make_room(factor.capacity, follower.u.size)
+        store, slot = self._stored(follower)
+        here = self._here
+        near = self._near if self._w.size == 0 else follower.near
+        if here.near is not near:
+            self._here = here = here._replace(near=near)
+        rows, *rest = factor.arrays()
+        active = self._active._replace(
+            rows=rows,
+            index=rest[0],
+            cosine=rest[1],
+            sine=rest[2],
+            spare=rest[3],
+            pull=follower._drag.pull,
+        )
+        return self._form._replace(store=store, slot=slot), here, active
+
+    def _make_room(self, capacity: int, n: int) -> None:
+        """Arrays for so many active coordinates; a window by turn is open at most in name."""
+        by_rows = self._w.size == 0
+        looked = min(n // 2, MOST_AHEAD) + kernels.SPARE if by_rows else 0
+        lines = capacity if by_rows else 0
+        panel, line = np.zeros((lines, looked)), np.zeros(capacity, dtype=np.int64)
+        if self._capacity:
+            old = self._active
+            panel[: old.panel.shape[0]] = old.panel[:lines]
+            line[: old.line.size] = old.line[:capacity]
+        spare = np.zeros(lines, dtype=np.int64)
+        index_seen, alpha_seen = np.zeros(lines, dtype=np.int64), np.zeros(lines)
+        if self._capacity:
+            # New lines of the panel are free.
+            count, old_lines = int(self.whole[kernels.LINES]), old.panel.shape[0]
+            more = np.arange(lines - 1, old_lines - 1, -1)
+            spare[: more.size + count] = np.concatenate([more, old.spare_lines[:count]])
+            self.whole[kernels.LINES] = count + more.size
+            index_seen[:old_lines], alpha_seen[:old_lines] = old.index_seen, old.alpha_seen
+        self._active = kernels.Active(
+            *(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), *np.zeros((3, 0))),
+            right=np.zeros(capacity),
+            edge=np.zeros(capacity),
+            rate=np.zeros(capacity),
+            work=np.zeros(capacity, dtype=np.int64),
+            pull=np.zeros(0),
+            dw=self._dw,
+            w=self._w,
+            w_seen=self._w_seen,
+            panel=panel,
+            line=line,
+            spare_lines=spare,
+            seen=self._seen,
+            sums=np.zeros(looked),
+            index_seen=index_seen,
+            alpha_seen=alpha_seen,
+            piece_seen=old.piece_seen if self._capacity else np.zeros(looked, dtype=np.int64),
+            work_rows=np.zeros(capacity + looked, dtype=np.int64),
+            work_weights=np.zeros(capacity + looked),
+        )
+        self._capacity, self._known = capacity, ()
+
+    def _run(self, follower: Follower, record: Recorder | None) -> int:
+        real, whole, factor, drag = self.real, self.whole, follower.factor, follower._drag
+        form, here, active = self._arrays(follower)
         size = factor.size
         if record is not None and self._record.active.size < 32 * (size + 32):
             self._make_record(64, 64 * (size + 64))
-        store, slot = self._stored(follower)
-        form, here = self._form._replace(store=store, slot=slot), self._here
-        if here.near is not follower.near:
-            self._here = here = here._replace(near=follower.near)
-        right, edge, rate = self._vectors
-        active = kernels.Active(
-            *factor.arrays(),
-            right,
-            edge,
-            rate,
-            self._work,
-            drag.pull,
-            self._dw,
-            self._w,
-            self._w_seen,
-            self._panel,
-            self._line,
-            self._spare_lines,
-            self._seen,
-            self._sums,
-        )
         real[kernels.TAU] = follower.tau
         if follower.route.along:
             real[kernels.T] = follower.tau
@@ -657,9 +587,12 @@ class Lane:
         real[kernels.PULL], real[kernels.SQUARE] = drag.size, drag.square
         if follower.window != kernels.BY_TURN:
             whole[kernels.LOOKED] = follower.near.size
+            if self._windowed:
+                # The window was given up and u computed anew.
+                self._near[:] = follower._every
         whole[kernels.SIZE] = size
         whole[kernels.STEPS] = follower.steps
-        allowed = follower.steps + burst
+        allowed = follower.steps + BURST
         whole[kernels.LIMIT] = allowed if follower._settling else min(allowed, follower.due)
         # What was solved for still stands if nobody has touched the system since.
         known = (factor, factor.version, drag, drag.version, follower.route, size)
@@ -679,15 +612,15 @@ class Lane:
             follower.b[0] = real[kernels.B]
             drag.balance[0] = real[kernels.BALANCE]
         drag.size, drag.square = float(real[kernels.PULL]), float(real[kernels.SQUARE])
-        self._fresh = bool(whole[kernels.RATED]) and burst == 1
         follower.near_u, follower.near_a = float(real[kernels.NEAR_U]), float(real[kernels.NEAR_A])
         follower.steps = int(whole[kernels.STEPS])
         follower.pivots += int(whole[kernels.PIVOTS])
+        follower.window = int(whole[kernels.WINDOW])
+        self._windowed = follower.window == kernels.BY_TURN
         follower._solved = follower._rated = False
         self._drain(follower, record)
         if code == kernels.DUE and (follower._settling or follower.steps < follower.due):
             return kernels.FULL
-        self._fresh = False
         return code
 
     def _drain(self, follower: Follower, record: Recorder | None) -> None:

@@ -255,13 +255,17 @@ class Place(NamedTuple):
     found: Any
     near: Any
     seat: Any
+    gaps: Any
+    times: Any
 
 
 class Active(NamedTuple):
     """The factor and what belongs to it: one entry an active coordinate.
 
-    `panel` holds the rows of Q at the coordinates looked at, `line` which row of it belongs to each
-    active coordinate, `seen` the part of u' that came from w when the window was opened.
+    The last lines belong to a window by turn: `panel` holds the rows of Q at the coordinates looked
+    at, `line` which row of it belongs to each active coordinate, `seen` the part of u' that came
+    from w when it was opened, `index_seen` and `alpha_seen` the active coordinates then,
+    `piece_seen` the pieces then of those looked at.
     """
 
     rows: Any
@@ -282,6 +286,11 @@ class Active(NamedTuple):
     spare_lines: Any
     seen: Any
     sums: Any
+    index_seen: Any
+    alpha_seen: Any
+    piece_seen: Any
+    work_rows: Any
+    work_weights: Any
 
 
 class Record(NamedTuple):
@@ -326,8 +335,9 @@ ARRIVED, DUE, HARD, WALL, WANTED, FULL, REACHED, DONE = 0, 1, 2, 3, 4, 5, 6, 7
     LIFT_SEEN,
     SPENT,
     HORIZON,
-) = range(25)
-REALS = 25
+    TAU_SEEN,
+) = range(26)
+REALS = 26
 # Entries of `whole`.
 (
     MODE,
@@ -349,12 +359,29 @@ REALS = 25
     WINDOW,
     LOOKED,
     LINES,
-) = range(19)
-WHOLES = 19
+    SIZE_SEEN,
+    LOOKED_SEEN,
+    STEPS_SEEN,
+    WANTED_ACROSS,
+    WANTED_ALONG,
+    HEAVY_ACROSS,
+    HEAVY_ALONG,
+    LEAST_WANTED,
+    AHEAD,
+    ENOUGH_ACROSS,
+    ENOUGH_ALONG,
+    OPENED,
+    PAUSE,
+) = range(32)
+WHOLES = 32
 # Windows: none, by how far w has gone (features), by how far w' has turned (rows).
 NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
 
 EPS = float(np.finfo(np.float64).eps)
+# Coordinates that may join those looked at while a window is open.
+SPARE = 64
+# Steps without a window after one that did not last.
+REST = 8
 # Pivots at one point before the case is handed over.
 PIVOTS_HERE = 12
 
@@ -581,8 +608,6 @@ def _pull_on(form, lines, act, real, whole, i, j, sign):  # type: ignore[no-unty
             return False
         weight = form.diag[i] - real[RHO] * form.border[i] * form.border[i]
         real[SQUARE] += rate * (2.0 * act.pull[i] + rate * weight)
-        if whole[WINDOW] == BY_TURN:
-            real[INNER_SEEN] += rate * act.seen[i]
         store, slot, pull = form.store, form.slot[i], act.pull
         largest = 0.0
         for k in range(pull.size):
@@ -630,8 +655,6 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
     size, mode = whole[SIZE], whole[MODE]
     if size == act.index.size:
         return FULL
-    if whole[WINDOW] == BY_TURN and whole[LINES] == 0:
-        return REACHED
     row = act.rate
     if mode == ROWS:
         if form.slot[i] < 0:
@@ -689,6 +712,17 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
     return DONE
 
 
+@njit(**OPTIONS)
+def _pulls(lines, whole, i, piece, way):  # type: ignore[no-untyped-def]
+    """Whether a slope that coordinate i leaves or takes up moves."""
+    if not whole[ALONG]:
+        return lines.lift[i] != 0.0
+    j = piece // 2
+    if piece % 2 == 1:
+        return lines.slope1[i, j if way > 0 else j + 1] != 0.0
+    return lines.slope1[i, j] != 0.0 or lines.slope1[i, j + way] != 0.0
+
+
 @njit(**OPTIONS, fastmath=FAST)
 def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which has just left the factor, among those looked at."""
@@ -700,6 +734,187 @@ def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped
     panel, store, own, index, line = act.panel, form.store, form.slot[i], act.index, act.line
     for a in range(whole[SIZE]):
         panel[line[a], k] = store[own, index[a]]
+
+
+@njit(**OPTIONS)
+def _smallest(values, k):  # type: ignore[no-untyped-def]
+    """The k-th smallest (from 0) of `values`, which come out rearranged."""
+    first, last = 0, values.size - 1
+    while first < last:
+        middle = values[(first + last) // 2]
+        i, j = first, last
+        while i <= j:
+            while values[i] < middle:
+                i += 1
+            while values[j] > middle:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return values[k]
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
+    """Choose the coordinates that may meet a corner soon, for the direction just taken.
+
+    As long as w' is what it is now, u_i goes on at u_i'.  w' turns at every break-point; what that
+    does to u_i is at most ``|phi_i|`` times the length of ``w - w_seen - w'_seen dtau``, bounded by
+    the sum of ``|w' - w'_seen| dtau``.  Those that stay farther than the reach from their corners,
+    over the horizon and at the speed they have now, need no look.
+    """
+    u, du, piece, shift = here.u, here.du, here.piece, lines.shift
+    low0, low1, high0, high1 = here.low0, here.low1, here.high0, here.high1
+    border, root, near, seat = form.border, form.root, here.near, here.seat
+    gaps, times, seen = here.gaps, here.times, act.seen
+    along, t, tau, n = whole[ALONG] != 0, real[T], real[TAU], u.size
+    mu = 0.0 if along else tau
+    dt = 1.0 if along else 0.0
+    dmu = 1.0 - dt
+    sign = 1.0 if real[STOP] > real[START] else -1.0
+    left = abs(real[STOP] - tau)
+    way = WANTED_ALONG if along else WANTED_ACROSS
+    wanted = whole[way]
+    for i in range(n):
+        place, pace = u[i] - shift[i] * mu, shift[i] * dmu
+        over, under = high0[i] + high1[i] * t - place, place - low0[i] - low1[i] * t
+        closing = sign * (du[i] - high1[i] * dt - pace)
+        opening = sign * (low1[i] * dt + pace - du[i])
+        soon = np.inf
+        if closing > 0.0:
+            soon = over / closing
+        if opening > 0.0:
+            soon = min(soon, under / opening)
+        times[i] = soon
+    horizon = left
+    if n > whole[AHEAD]:
+        horizon = min(left, _smallest(times, whole[AHEAD]))
+    if not horizon > 0.0:
+        horizon = left
+    for i in range(n):
+        place, pace = u[i] - shift[i] * mu, shift[i] * dmu
+        over, under = high0[i] + high1[i] * t - place, place - low0[i] - low1[i] * t
+        closing = sign * (du[i] - high1[i] * dt - pace)
+        opening = sign * (low1[i] * dt + pace - du[i])
+        gap = min(min(over, over - horizon * closing), min(under, under - horizon * opening))
+        # root bounds both the length of phi_i and, times sqrt(rho), what b does.
+        gap = (gap - 2.0 * real[NEAR_U]) / max(root[i], 1e-300)
+        gaps[i] = gap
+        times[i] = gap
+    room = act.panel.shape[1] - SPARE
+    if wanted >= min(n, room):
+        return
+    reach = _smallest(times, wanted)
+    if not reach > 0.0:
+        whole[way] = min(wanted + wanted // 2, n // 4)
+        whole[PAUSE] = whole[STEPS] + REST
+        return
+    count = 0
+    for i in range(n):
+        if gaps[i] <= reach and piece[i] % 2 == 0:
+            count += 1
+    if count > room:
+        return
+    count = 0
+    for i in range(n):
+        seat[i] = -1
+        if gaps[i] <= reach and piece[i] % 2 == 0:
+            near[count] = i
+            act.piece_seen[count] = piece[i]
+            seat[i] = count
+            count += 1
+    size, lift = whole[SIZE], real[LIFT]
+    index, line, rate, pull = act.index, act.line, act.rate, act.pull
+    store, slot, panel = form.store, form.slot, act.panel
+    norm, inner = real[SQUARE], 0.0
+    for i in range(n):
+        seen[i] = du[i] - border[i] * lift
+    for k in range(size):
+        i = index[k]
+        line[k] = k
+        row = slot[i]
+        for c in range(count):
+            panel[k, c] = store[row, near[c]]
+        act.index_seen[k], act.alpha_seen[k] = i, here.alpha[i]
+        norm += rate[k] * (seen[i] + pull[i])
+        inner += rate[k] * seen[i]
+    free = panel.shape[0] - size
+    for k in range(free):
+        act.spare_lines[k] = panel.shape[0] - 1 - k
+    whole[LINES], whole[LOOKED], whole[LOOKED_SEEN] = free, count, count
+    whole[SIZE_SEEN], whole[STEPS_SEEN] = size, whole[STEPS]
+    real[NORM_SEEN], real[INNER_SEEN], real[LIFT_SEEN] = norm, norm - inner, lift
+    real[SPENT], real[REACH] = 0.0, reach
+    real[HORIZON] = tau + sign * horizon
+    real[B_SEEN], real[TAU_SEEN] = real[B], tau
+    real[B_WEIGHT] = 1.0 / math.sqrt(real[RHO]) if real[RHO] > 0.0 else 0.0
+    whole[WINDOW] = BY_TURN
+    whole[OPENED] += 1
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def close_window(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
+    """Bring u of all coordinates up to date after a window by turn, and look at all again."""
+    along = whole[ALONG] != 0
+    way, enough = WANTED_ACROSS, whole[ENOUGH_ACROSS]
+    if along:
+        way, enough = WANTED_ALONG, whole[ENOUGH_ALONG]
+    spent = real[SPENT] / real[REACH]
+    if spent < 0.5:
+        whole[way] = max(whole[way] - whole[way] // 4, whole[LEAST_WANTED])
+    elif spent > 0.9 and whole[STEPS] - whole[STEPS_SEEN] < enough:
+        whole[way] = min(whole[way] + whole[way] // 2, here.u.size // 4)
+        if whole[STEPS] - whole[STEPS_SEEN] < enough // 3:
+            whole[PAUSE] = whole[STEPS] + REST
+    u, piece, near, du = here.u, here.piece, here.near, here.du
+    gone, lift = real[TAU] - real[TAU_SEEN], real[B] - real[B_SEEN]
+    pull, border = act.pull, form.border
+    for i in range(u.size):
+        du[i] = gone * pull[i] + lift * border[i]
+    # Whoever was or is active has moved by more than its slope.
+    count = 0
+    size = whole[SIZE_SEEN]
+    rows, weights = act.work_rows, act.work_weights
+    for k in range(size):
+        i = act.index_seen[k]
+        now = here.alpha[i]
+        if piece[i] % 2 == 0:
+            now = _slope_now(lines, real, whole, i, piece[i] // 2)
+        if now != act.alpha_seen[k]:
+            rows[count], weights[count] = form.slot[i], now - act.alpha_seen[k]
+            count += 1
+    for k in range(whole[LOOKED_SEEN]):
+        i = near[k]
+        if piece[i] != act.piece_seen[k]:
+            j = act.piece_seen[k] // 2
+            if along:
+                then = lines.slope0[i, j] + lines.slope1[i, j] * real[TAU_SEEN]
+                moved = lines.slope1[i, j] * gone
+            else:
+                then = lines.slope0[i, j] + lines.slope1[i, j] * real[T]
+                then += lines.lift[i] * real[TAU_SEEN]
+                moved = lines.lift[i] * gone
+            now = here.alpha[i]
+            if piece[i] % 2 == 0:
+                now = _slope_now(lines, real, whole, i, piece[i] // 2)
+            rows[count], weights[count] = form.slot[i], now - then - moved
+            count += 1
+    weighted_rows(form.store, rows[:count], weights[:count], du)
+    for k in range(whole[LOOKED]):
+        du[near[k]] = 0.0
+    for i in range(u.size):
+        u[i] += du[i]
+        near[i] = i
+    whole[LOOKED] = u.size
+    whole[WINDOW] = NO_WINDOW
+    whole[RATED] = 0
 
 
 @njit(**OPTIONS, fastmath=FAST)
@@ -848,14 +1063,18 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 return HARD
             i = chosen
             j = piece[i] // 2
+            if whole[WINDOW] == BY_TURN and (
+                whole[LINES] == 0
+                or whole[LOOKED] == act.panel.shape[1]
+                or _pulls(lines, whole, i, piece[i], way)
+            ):
+                close_window(form, lines, here, act, real, whole)
             if piece[i] % 2 == 1:
                 slope = j if way > 0 else j + 1
                 if whole[MODE] == ROWS and form.slot[i] < 0:
                     whole[WANT] = i
                     return WANTED
                 if whole[WINDOW] == BY_TURN:
-                    if here.seat[i] < 0 and whole[LOOKED] == near.size:
-                        return REACHED
                     u[i] = lines.corner0[i, j] + lines.corner1[i, j] * t + shift[i] * mu
                 position = 0
                 while index[position] != i:
@@ -952,7 +1171,8 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             room = min((real[REACH] - real[SPENT]) / turn, abs(real[HORIZON] - tau))
             if step > room:
                 if not room > 1e-3 * step:
-                    return REACHED
+                    close_window(form, lines, here, act, real, whole)
+                    continue
                 step = room
                 cut = True
         elif whole[WINDOW] == BY_PLACE:
@@ -1017,7 +1237,14 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 tied += 1
         tied_ready = True
         if cut:
-            return REACHED
+            if whole[WINDOW] == BY_PLACE:
+                return REACHED
+            close_window(form, lines, here, act, real, whole)
+            tied_ready = False
+        elif whole[WINDOW] == NO_WINDOW and whole[MODE] == ROWS and not arrived:
+            heavy = whole[HEAVY_ALONG] if along else whole[HEAVY_ACROSS]
+            if size * u.size > heavy and whole[STEPS] >= whole[PAUSE]:
+                _open_window(form, lines, here, act, real, whole)
 
 
 @njit(**OPTIONS)

@@ -55,8 +55,9 @@ TINY = 1e-300
 
 # Curvature along a pair below this part of its two diagonals is rounding.
 FLAT = 1e-12
-# Columns computed at a time: about so many numbers, within these limits.
-BATCH, FEWEST, MOST = 16384, 4, 64
+# Columns computed at a time: no more than there are already, about so many numbers, and within
+# these limits.
+BATCH, FEWEST, MOST = 40_000, 4, 64
 
 # The first sigma in parts of the range of alpha over the scale of u, and how much more at most
 # after a good guess.
@@ -306,7 +307,7 @@ def _meet(i, rest, lean, tables):  # type: ignore[no-untyped-def]
 def _meet_all(z, anchor, lean, tables, alpha, stiffness):  # type: ignore[no-untyped-def]
     rate = tables[2]
     for i in range(z.size):
-        alpha[i], code = _meet(i, z[i] - lean * anchor[i], lean, tables)
+        alpha[i], code = _meet(np.int64(i), z[i] - lean * anchor[i], lean, tables)
         stiffness[i] = 1.0 / (lean + rate[i, code // 2]) if code % 2 == 0 else 0.0
 
 
@@ -316,7 +317,7 @@ def _work(z, dz, length, anchor, lean, before, tables):  # type: ignore[no-untyp
     total = 0.0
     for i in range(z.size):
         rest = z[i] + length * dz[i] - lean * anchor[i]
-        total += (_meet(i, rest, lean, tables)[0] - before[i]) * dz[i]
+        total += (_meet(np.int64(i), rest, lean, tables)[0] - before[i]) * dz[i]
     return total
 
 
@@ -344,7 +345,7 @@ def _bounds(i, alpha, code, inverse, diag, tables, limits):  # type: ignore[no-u
 @njit(cache=True)
 def _all_bounds(alpha, code, inverse, diag, tables, limits):  # type: ignore[no-untyped-def]
     for i in range(alpha.size):
-        _bounds(i, alpha, code, inverse, diag, tables, limits)
+        _bounds(np.int64(i), alpha, code, inverse, diag, tables, limits)
 
 
 @njit(cache=True)
@@ -438,7 +439,7 @@ def _by_pairs(  # type: ignore[no-untyped-def]
             if top == -np.inf:
                 return STUCK, -1, -1, steps
             i = 0
-            while low[i] - v[i] != top:
+            while i < n - 1 and low[i] - v[i] != top:
                 i += 1
             if slot[i] < 0:
                 return MISSING, i, -1, steps
@@ -446,7 +447,7 @@ def _by_pairs(  # type: ignore[no-untyped-def]
             if bottom == np.inf:
                 return STUCK, -1, -1, steps
             k = 0
-            while high[k] - v[k] != bottom:
+            while k < n - 1 and high[k] - v[k] != bottom:
                 k += 1
             if slot[k] < 0:
                 return MISSING, k, -1, steps
@@ -817,7 +818,7 @@ class _Run:
         _all_bounds(self.alpha, code, inverse, self.gram.diag, tables, limits)
         state = (self.gram.diag, inverse, tables, self.alpha, code, v, limits)
         short = self.short()
-        batch = min(max(BATCH // n, FEWEST), MOST)
+        most, fetched = min(max(BATCH // n, FEWEST), MOST), FEWEST
         left = self.limit - self.iterations
         budget = left if patient else min(n, left)
         while True:
@@ -830,8 +831,10 @@ class _Run:
             self.iterations += steps
             budget -= steps
             if status == MISSING:
-                index = _next_columns(wanted, batch, limits[0] - v, limits[1] - v, slot, bool(m))
+                batch, bounds = min(most, fetched), (limits[0] - v, limits[1] - v)
+                index = _next_columns(wanted, batch, *bounds, slot, bool(m))
                 rows.fetch(index, np.array([partner]) if partner >= 0 else None)
+                fetched += index.size
             elif status == LIMIT and self.iterations < self.limit and not patient:
                 leaning = float(np.count_nonzero(code % 2 == 0))
                 if self.iterations > 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0):
