@@ -95,9 +95,10 @@ class Factor:
         while self.size + room > self._index.size:
             self._grow()
 
-    def arrays(self) -> tuple[Array, Index, Array, Array, Array]:
-        """R, the coordinates in their order, the rotations of the last removal, and a spare."""
-        return self._rows, self._index, self._cosine, self._sine, self._spare
+    @property
+    def rows(self) -> Array:
+        """R, in a square of `capacity`."""
+        return self._rows
 
     def _grow(self) -> None:
         capacity = 2 * self._index.size

@@ -215,13 +215,13 @@ class Follower(Orientation):
         self.due = self.steps + self._interval()
         if self.refresh() <= REPAIR + 1e-2 * self.slack / self.u_scale:
             return NONE
-        route, tau, lift = self.route, self.tau, self.lift
+        route, tau, lift = self.route, self.tau, self.lift.copy()
         snap, target = self.snapshot(), route.target(tau)
-        self.lift = self._zero
+        self.lift[:] = 0.0
         try:
             self.settle(snap, target)
         finally:
-            self.lift = lift
+            self.lift[:] = lift
         self.load(attrs.evolve(route, start=tau))
         if self._lane is not None:
             self._lane.board(self)
@@ -316,13 +316,13 @@ class Follower(Orientation):
         tied[bent] = True
         shift[tied] = self.u[tied] - place[tied]
         excess = self.border.T @ self.alpha - target
-        self.shift = shift
+        self.shift[:] = shift
         self._settling = True
         try:
             self.travel(attrs.evolve(route, target1=excess))
         finally:
             self._settling = False
-            self.shift = self._zero
+            self.shift[:] = 0.0
 
 
 class Lane:
@@ -346,14 +346,12 @@ class Lane:
         self._none = (empty, none)
         self.whole[kernels.MODE] = mode
         self.whole[kernels.BORDERED] = follower.b.size
-        self._border = np.zeros(n)
-        if follower.b.size:
-            self._border[:] = follower.border[:, 0]
-        self._dw, self._w, self._w_seen = np.zeros(width), np.zeros(width), np.zeros(width)
+        self._space = np.zeros((3, width))
+        self._w, self._w_seen = self._space[kernels.W], self._space[kernels.W_SEEN]
         self._steps_seen, self._wanted = 0, LEAST_WINDOW
         self._b_weight = self._t_weight = 0.0
-        self._seen, self._near = np.zeros(n), np.arange(n)
         self._capacity, self._windowed = 0, False
+        self._looked = follower.near
         self._active: Any = None
         self._known: tuple[Any, ...] = ()
         self._tables: Any = None
@@ -364,31 +362,37 @@ class Lane:
         whole[kernels.ENOUGH_ACROSS], whole[kernels.ENOUGH_ALONG] = ENOUGH_STEPS
         whole[kernels.LEAST_WANTED], whole[kernels.AHEAD] = LEAST_AHEAD, AHEAD
         self._make_record(64, 4096)
-        self._form = kernels.Form(
-            *self._none, *self._features, self._border, follower.diag, follower._root
-        )
-        self._here = kernels.Place(
-            follower.alpha,
-            follower.u,
-            follower._du,
-            follower.piece,
-            follower.side,
-            follower._low0,
-            follower._low1,
-            follower._high0,
-            follower._high1,
-            follower._found,
-            self._near,
-            np.full(n, -1, dtype=np.int64),
-            np.zeros(n),
-            np.zeros(n),
-        )
+        self._form = kernels.Form(*self._none, *self._features)
+        # The follower's arrays become rows of one.
+        grid, cells = np.zeros((kernels.GRID, n)), np.zeros((kernels.CELLS, n), dtype=np.int64)
+        for name, row in (
+            ("alpha", kernels.ALPHA),
+            ("u", kernels.U),
+            ("_du", kernels.DU),
+            ("_low0", kernels.LOW0),
+            ("_low1", kernels.LOW1),
+            ("_high0", kernels.HIGH0),
+            ("_high1", kernels.HIGH1),
+            ("lift", kernels.LIFTED),
+            ("shift", kernels.SHIFTED),
+            ("diag", kernels.DIAG),
+            ("_root", kernels.ROOT),
+        ):
+            grid[row] = getattr(follower, name)
+            setattr(follower, name, grid[row])
+        for name, row in (("piece", kernels.PIECE), ("side", kernels.SIDE)):
+            cells[row] = getattr(follower, name)
+            setattr(follower, name, cells[row])
+        if follower.b.size:
+            grid[kernels.BORDER] = follower.border[:, 0]
+        self._border, self._near = grid[kernels.BORDER], cells[kernels.NEAR]
+        self._near[:] = follower._every
+        self._here = kernels.Place(grid, cells, follower._found)
 
     def _make_record(self, segments: int, entries: int) -> None:
         self._record = kernels.Record(
             np.zeros(entries, dtype=np.int64),
-            np.zeros(entries),
-            np.zeros(entries),
+            np.zeros((2, entries)),
             np.zeros((segments, 4)),
             np.zeros((segments, 3), dtype=np.int64),
             np.zeros((1024, 4), dtype=np.int64),
@@ -401,15 +405,9 @@ class Lane:
         if lines is not self._tables:
             self._tables = lines
             self.open = not follower._nested and not np.any(lines.curvature)
-        self._lines = kernels.Lines(
-            lines.slope0,
-            lines.slope1,
-            lines.corner0,
-            lines.corner1,
-            route.kind,
-            follower.lift,
-            follower.shift,
-        )
+            self._slopes = np.stack([lines.slope0, lines.slope1])
+            self._corners = np.stack([lines.corner0, lines.corner1])
+        self._lines = kernels.Lines(self._slopes, self._corners, route.kind)
         real[kernels.START], real[kernels.STOP] = route.start, route.stop
         real[kernels.T] = route.t
         real[kernels.RHO] = follower.rho
@@ -515,62 +513,43 @@ class Lane:
         if self._capacity != factor.capacity:
             self._make_room(factor.capacity, follower.u.size)
         store, slot = self._stored(follower)
-        here = self._here
-        near = self._near if self._w.size == 0 else follower.near
-        if here.near is not near:
-            self._here = here = here._replace(near=near)
-        rows, *rest = factor.arrays()
         active = self._active._replace(
-            rows=rows,
-            index=rest[0],
-            cosine=rest[1],
-            sine=rest[2],
-            spare=rest[3],
-            pull=follower._drag.pull,
+            factor=factor.rows, wholes=self._wholes, pull=follower._drag.pull
         )
-        return self._form._replace(store=store, slot=slot), here, active
+        self._wholes[kernels.INDEX, : factor.size] = factor.index
+        return self._form._replace(store=store, slot=slot), self._here, active
 
     def _make_room(self, capacity: int, n: int) -> None:
-        """Arrays for so many active coordinates; a window by turn is open at most in name."""
+        """Arrays for so many active coordinates, with what they held."""
         by_rows = self._w.size == 0
         looked = min(n // 2, MOST_AHEAD) + kernels.SPARE if by_rows else 0
-        lines = capacity if by_rows else 0
-        panel, line = np.zeros((lines, looked)), np.zeros(capacity, dtype=np.int64)
-        if self._capacity:
-            old = self._active
-            panel[: old.panel.shape[0]] = old.panel[:lines]
-            line[: old.line.size] = old.line[:capacity]
-        spare = np.zeros(lines, dtype=np.int64)
-        index_seen, alpha_seen = np.zeros(lines, dtype=np.int64), np.zeros(lines)
-        if self._capacity:
-            # New lines of the panel are free.
-            count, old_lines = int(self.whole[kernels.LINES]), old.panel.shape[0]
-            more = np.arange(lines - 1, old_lines - 1, -1)
-            spare[: more.size + count] = np.concatenate([more, old.spare_lines[:count]])
+        panel = np.zeros((capacity if by_rows else 0, looked))
+        wholes = np.zeros((kernels.WHOLE_ROWS, capacity), dtype=np.int64)
+        reals = np.zeros((kernels.REAL_ROWS, capacity))
+        lists = np.zeros((2, capacity + looked), dtype=np.int64)
+        old, self._capacity = self._capacity, capacity
+        if old:
+            panel[:old] = self._active.panel
+            wholes[:, :old] = self._wholes
+            reals[:, :old] = self._active.reals
+            lists[:, : old + looked] = self._active.lists
+            # New lines of the panel are free; the last in the list are used first.
+            count, more = int(self.whole[kernels.LINES]), np.arange(capacity - 1, old - 1, -1)
+            free = wholes[kernels.FREE_LINES]
+            free[: more.size + count] = np.concatenate([more, free[:count]])
             self.whole[kernels.LINES] = count + more.size
-            index_seen[:old_lines], alpha_seen[:old_lines] = old.index_seen, old.alpha_seen
+        self._wholes = wholes
         self._active = kernels.Active(
-            *(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), *np.zeros((3, 0))),
-            right=np.zeros(capacity),
-            edge=np.zeros(capacity),
-            rate=np.zeros(capacity),
-            work=np.zeros(capacity, dtype=np.int64),
-            pull=np.zeros(0),
-            dw=self._dw,
-            w=self._w,
-            w_seen=self._w_seen,
+            factor=panel,
+            reals=reals,
+            wholes=wholes,
+            pull=reals[0],
+            space=self._space,
             panel=panel,
-            line=line,
-            spare_lines=spare,
-            seen=self._seen,
-            sums=np.zeros(looked),
-            index_seen=index_seen,
-            alpha_seen=alpha_seen,
-            piece_seen=old.piece_seen if self._capacity else np.zeros(looked, dtype=np.int64),
-            work_rows=np.zeros(capacity + looked, dtype=np.int64),
-            work_weights=np.zeros(capacity + looked),
+            sums=np.zeros((2, capacity + looked)),
+            lists=lists,
         )
-        self._capacity, self._known = capacity, ()
+        self._known = ()
 
     def _run(self, follower: Follower, record: Recorder | None) -> int:
         real, whole, factor, drag = self.real, self.whole, follower.factor, follower._drag
@@ -587,9 +566,10 @@ class Lane:
         real[kernels.PULL], real[kernels.SQUARE] = drag.size, drag.square
         if follower.window != kernels.BY_TURN:
             whole[kernels.LOOKED] = follower.near.size
-            if self._windowed:
-                # The window was given up and u computed anew.
-                self._near[:] = follower._every
+            if self._windowed or self._looked is not follower.near:
+                # The window was given up and u computed anew, or is another one.
+                self._near[: follower.near.size] = follower.near
+                self._looked = follower.near
         whole[kernels.SIZE] = size
         whole[kernels.STEPS] = follower.steps
         allowed = follower.steps + BURST
@@ -606,6 +586,7 @@ class Lane:
         real[kernels.T_WEIGHT] = self._t_weight if moving else 0.0
         code = int(kernels.follow(form, self._lines, here, active, self._record, real, whole))
         factor.size = int(whole[kernels.SIZE])
+        factor.index[:] = self._wholes[kernels.INDEX, : factor.size]
         self._known = (factor, factor.version, drag, drag.version, follower.route, factor.size)
         follower.tau = float(real[kernels.TAU])
         if follower.b.size:
@@ -643,8 +624,8 @@ class Lane:
                     start,
                     stop,
                     self._record.active[part].copy(),
-                    self._record.before[part].copy(),
-                    self._record.after[part].copy(),
+                    self._record.alphas[0, part].copy(),
+                    self._record.alphas[1, part].copy(),
                     np.array([b_start] if bordered else []),
                     np.array([b_stop] if bordered else []),
                     changed,

@@ -20,9 +20,6 @@ from homotopy.polyline import JUMP, SEAM
 
 __all__ = [
     "back_substitute",
-    "descend",
-    "descend_features",
-    "descend_sparse",
     "follow",
     "forward_substitute",
     "gather_panel",
@@ -39,6 +36,8 @@ __all__ = [
 FAST = {"reassoc", "contract", "nsz"}
 # Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
 OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+# Called by no one but the functions here.
+INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 # Inner loops run over slices from 0 on: only then does the compiler know that no index is negative,
@@ -105,7 +104,7 @@ def remove_column(factor, size, position, cosine, sine, spike):  # type: ignore[
             rest[j] = c * y - s * x
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _rotate(x, size, position, cosine, sine):  # type: ignore[no-untyped-def]
     """Bring ``x = R^{-T} right`` along when `remove_column` has deleted an entry of `right`."""
     spike = x[position]
@@ -183,7 +182,7 @@ def standing(  # type: ignore[no-untyped-def]
     return tied
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**OPTIONS)
 def total_loss(slope0, slope1, corner0, corner1, curvature, t, u, origin):  # type: ignore[no-untyped-def]
     """The sum of all losses at a finite t (see `Snapshot.loss`)."""
     total = 0.0
@@ -214,6 +213,9 @@ def write_flat(  # type: ignore[no-untyped-def]
                 alpha[i] = slope0[i, j] + slope1[i, j] * t + lift[i] * mu
 
 
+# What the compiled travel works on, in few arrays: every array passed costs time to compile.
+
+
 class Form(NamedTuple):
     """The quadratic form: rows of Q (``store[slot[i]]``), or features, dense or in CSR form."""
 
@@ -223,82 +225,80 @@ class Form(NamedTuple):
     data: Any
     indices: Any
     indptr: Any
-    border: Any
-    diag: Any
-    root: Any
 
 
 class Lines(NamedTuple):
-    """The polylines of a route (see `homotopy.route`)."""
+    """The polylines of a route (see `homotopy.route`); value and rate lie behind each other."""
 
-    slope0: Any
-    slope1: Any
-    corner0: Any
-    corner1: Any
+    slopes: Any
+    corners: Any
     kind: Any
-    lift: Any
-    shift: Any
 
 
 class Place(NamedTuple):
-    """Where the follower stands: one entry a coordinate."""
+    """Where the follower stands: a row for each of the names below, a column a coordinate."""
 
-    alpha: Any
-    u: Any
-    du: Any
-    piece: Any
-    side: Any
-    low0: Any
-    low1: Any
-    high0: Any
-    high1: Any
+    grid: Any
+    cells: Any
     found: Any
-    near: Any
-    seat: Any
-    gaps: Any
-    times: Any
+
+
+# Rows of `grid`, and of `cells`.
+(
+    ALPHA,
+    U,
+    DU,
+    LOW0,
+    LOW1,
+    HIGH0,
+    HIGH1,
+    LIFTED,
+    SHIFTED,
+    BORDER,
+    DIAG,
+    ROOT,
+    GAPS,
+    TIMES,
+    SEEN,
+) = range(15)
+PIECE, SIDE, NEAR, SEAT = range(4)
+GRID, CELLS = 15, 4
 
 
 class Active(NamedTuple):
-    """The factor and what belongs to it: one entry an active coordinate.
+    """The factor and what belongs to it: a row for each of the names below, a column an active
+    coordinate.  `pull` and the rows of `space` (w', w, w when last all were looked at) belong to
+    the moving slopes and to features.
 
-    The last lines belong to a window by turn: `panel` holds the rows of Q at the coordinates looked
-    at, `line` which row of it belongs to each active coordinate, `seen` the part of u' that came
-    from w when it was opened, `index_seen` and `alpha_seen` the active coordinates then,
-    `piece_seen` the pieces then of those looked at.
+    The rest belongs to a window by turn: `panel` holds the rows of Q at the coordinates looked at,
+    LINE which row of it belongs to each active coordinate; INDEX_SEEN and ALPHA_SEEN are the active
+    coordinates when it was opened, PIECE_SEEN the pieces then of those looked at.
     """
 
-    rows: Any
-    index: Any
-    cosine: Any
-    sine: Any
-    spare: Any
-    right: Any
-    edge: Any
-    rate: Any
-    work: Any
+    factor: Any
+    reals: Any
+    wholes: Any
     pull: Any
-    dw: Any
-    w: Any
-    w_seen: Any
+    space: Any
     panel: Any
-    line: Any
-    spare_lines: Any
-    seen: Any
     sums: Any
-    index_seen: Any
-    alpha_seen: Any
-    piece_seen: Any
-    work_rows: Any
-    work_weights: Any
+    lists: Any
+
+
+# Rows of `reals`, `wholes`, `space`, `sums` and `lists`.
+COSINE, SINE, SCRATCH, RIGHT, EDGE, RATE, ALPHA_SEEN = range(7)
+INDEX, LINE, SLOTS, FREE_LINES, INDEX_SEEN = range(5)
+DW, W, W_SEEN = range(3)
+SUMS, WEIGHTS = range(2)
+PIECE_SEEN, ROW_LIST = range(2)
+REAL_ROWS, WHOLE_ROWS = 7, 5
 
 
 class Record(NamedTuple):
     """Segments and changes of piece on their way to the path."""
 
     active: Any
-    before: Any
-    after: Any
+    alphas: Any
     ends: Any
     offsets: Any
     log: Any
@@ -386,7 +386,7 @@ REST = 8
 PIVOTS_HERE = 12
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _inner(phi, data, indices, indptr, i, index, size, out):  # type: ignore[no-untyped-def]
     """``Q_ij`` on features, for j in `index`."""
     if phi.size:
@@ -413,7 +413,7 @@ def _inner(phi, data, indices, indptr, i, index, size, out):  # type: ignore[no-
         out[k] = total
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore[no-untyped-def]
     """``out[i] = <phi_i, w>`` for i in `rows`."""
     if phi.size:
@@ -432,7 +432,7 @@ def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore
         out[i] = total
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
     """``<phi_i, w>``."""
     total = 0.0
@@ -445,7 +445,7 @@ def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _add_row(phi, data, indices, indptr, i, weight, w):  # type: ignore[no-untyped-def]
     """``w += weight * phi_i``."""
     if phi.size:
@@ -456,57 +456,57 @@ def _add_row(phi, data, indices, indptr, i, weight, w):  # type: ignore[no-untyp
             w[indices[p]] += weight * data[p]
 
 
-@njit(**OPTIONS, fastmath=FAST)
-def _pulled(form, act, real, mode, i):  # type: ignore[no-untyped-def]
+@njit(**INNER)
+def _pulled(form, here, act, real, mode, i):  # type: ignore[no-untyped-def]
     """The part of u_i' that comes from the moving slopes."""
     if mode == ROWS:
         pull = act.pull[i]
     else:
         pull = _response(form.phi, form.data, form.indices, form.indptr, i, act.pull)
-    return pull + real[RHO] * form.border[i] * real[BALANCE]
+    return pull + real[RHO] * here.grid[BORDER, i] * real[BALANCE]
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _aim(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
     """The right-hand side of the active system for coordinate i on a knot."""
     if whole[ALONG]:
-        aim = lines.corner1[i, here.piece[i] // 2]
+        aim = lines.corners[1, i, here.cells[PIECE, i] // 2]
     else:
-        aim = lines.shift[i]
-    return aim - _pulled(form, act, real, whole[MODE], i)
+        aim = here.grid[SHIFTED, i]
+    return aim - _pulled(form, here, act, real, whole[MODE], i)
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _solve(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
     """alpha_A', b' and w'; False where the border has no support."""
     size, mode = whole[SIZE], whole[MODE]
     if not whole[READY]:
         for k in range(size):
-            act.right[k] = _aim(form, lines, here, act, real, whole, act.index[k])
-            act.edge[k] = form.border[act.index[k]]
-        forward_substitute(act.rows, size, act.right)
+            act.reals[RIGHT, k] = _aim(form, lines, here, act, real, whole, act.wholes[INDEX, k])
+            act.reals[EDGE, k] = here.grid[BORDER, act.wholes[INDEX, k]]
+        forward_substitute(act.factor, size, act.reals[RIGHT])
         if whole[BORDERED]:
-            forward_substitute(act.rows, size, act.edge)
+            forward_substitute(act.factor, size, act.reals[EDGE])
         whole[READY] = 1
-    rate = act.rate
+    rate = act.reals[RATE]
     if whole[BORDERED]:
         schur, cross = 0.0, 0.0
         for k in range(size):
-            schur += act.edge[k] * act.edge[k]
-            cross += act.edge[k] * act.right[k]
+            schur += act.reals[EDGE, k] * act.reals[EDGE, k]
+            cross += act.reals[EDGE, k] * act.reals[RIGHT, k]
         if not schur * real[RHO] > 1e-12:
             return False
         db = (cross - (real[TARGET] - real[BALANCE])) / schur
         real[DB] = db
         for k in range(size):
-            rate[k] = act.right[k] - db * act.edge[k]
+            rate[k] = act.reals[RIGHT, k] - db * act.reals[EDGE, k]
     else:
         real[DB] = 0.0
         for k in range(size):
-            rate[k] = act.right[k]
-    back_substitute(act.rows, size, rate)
+            rate[k] = act.reals[RIGHT, k]
+    back_substitute(act.factor, size, rate)
     if mode != ROWS:
-        dw, index = act.dw, act.index
+        dw, index = act.space[DW], act.wholes[INDEX]
         phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr
         pull = act.pull
         for c in range(dw.size):
@@ -516,16 +516,16 @@ def _solve(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
     lift = real[DB] + real[RHO] * real[BALANCE]
     if whole[BORDERED]:
         for k in range(size):
-            lift += real[RHO] * form.border[act.index[k]] * rate[k]
+            lift += real[RHO] * here.grid[BORDER, act.wholes[INDEX, k]] * rate[k]
     real[LIFT] = lift
     return True
 
 
-@njit(**OPTIONS, fastmath=FAST)
-def _rate_of(form, act, real, whole, i):  # type: ignore[no-untyped-def]
+@njit(**INNER, fastmath=FAST)
+def _rate_of(form, here, act, real, whole, i):  # type: ignore[no-untyped-def]
     """u_i' for the present direction."""
     if whole[MODE] == ROWS:
-        store, slot, index, rate = form.store, form.slot, act.index, act.rate
+        store, slot, index, rate = form.store, form.slot, act.wholes[INDEX], act.reals[RATE]
         total = act.pull[i]
         own = slot[i]
         if own >= 0:
@@ -535,21 +535,21 @@ def _rate_of(form, act, real, whole, i):  # type: ignore[no-untyped-def]
             for k in range(whole[SIZE]):
                 total += store[slot[index[k]], i] * rate[k]
     else:
-        total = _response(form.phi, form.data, form.indices, form.indptr, i, act.dw)
-    return total + form.border[i] * real[LIFT]
+        total = _response(form.phi, form.data, form.indices, form.indptr, i, act.space[DW])
+    return total + here.grid[BORDER, i] * real[LIFT]
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at; returns the largest."""
-    du, lift, size, near = here.du, real[LIFT], whole[SIZE], here.near
-    border, pull, work, count = form.border, act.pull, act.work, whole[LOOKED]
+    du, lift, size, near = here.grid[DU], real[LIFT], whole[SIZE], here.cells[NEAR]
+    border, pull, work, count = here.grid[BORDER], act.pull, act.wholes[SLOTS], whole[LOOKED]
     largest = 0.0
     if whole[WINDOW] == BY_TURN:
-        sums = act.sums[:count]
+        sums = act.sums[SUMS][:count]
         for k in range(count):
             sums[k] = 0.0
-        weighted_rows(act.panel, act.line[:size], act.rate[:size], sums)
+        weighted_rows(act.panel, act.wholes[LINE][:size], act.reals[RATE][:size], sums)
         for k in range(count):
             i = near[k]
             du[i] = sums[k] + pull[i] + lift * border[i]
@@ -559,14 +559,14 @@ def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
         n = du.size
         for j in range(n):
             du[j] = pull[j] + lift * border[j]
-        slot, index = form.slot, act.index
+        slot, index = form.slot, act.wholes[INDEX]
         for k in range(size):
             work[k] = slot[index[k]]
-        weighted_rows(form.store, work[:size], act.rate[:size], du)
+        weighted_rows(form.store, work[:size], act.reals[RATE][:size], du)
         for j in range(n):
             largest = max(largest, abs(du[j]))
         return largest
-    _responses(form.phi, form.data, form.indices, form.indptr, near, count, act.dw, du)
+    _responses(form.phi, form.data, form.indices, form.indptr, near, count, act.space[DW], du)
     for k in range(count):
         i = near[k]
         du[i] += border[i] * lift
@@ -574,39 +574,39 @@ def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _set_piece(lines, here, rec, whole, i, piece, side):  # type: ignore[no-untyped-def]
     entry = rec.log[whole[LOGGED]]
-    entry[0], entry[1], entry[2], entry[3] = i, here.piece[i], here.side[i], piece
+    entry[0], entry[1], entry[2], entry[3] = i, here.cells[PIECE, i], here.cells[SIDE, i], piece
     whole[LOGGED] += 1
-    here.piece[i], here.side[i] = piece, side
-    here.low0[i], here.low1[i] = -np.inf, 0.0
-    here.high0[i], here.high1[i] = np.inf, 0.0
+    here.cells[PIECE, i], here.cells[SIDE, i] = piece, side
+    here.grid[LOW0, i], here.grid[LOW1, i] = -np.inf, 0.0
+    here.grid[HIGH0, i], here.grid[HIGH1, i] = np.inf, 0.0
     if piece % 2 == 0:
         j = piece // 2
         if j > 0:
-            here.low0[i] = lines.corner0[i, j - 1]
-            here.low1[i] = lines.corner1[i, j - 1]
+            here.grid[LOW0, i] = lines.corners[0, i, j - 1]
+            here.grid[LOW1, i] = lines.corners[1, i, j - 1]
         if j < lines.kind.shape[1]:
-            here.high0[i] = lines.corner0[i, j]
-            here.high1[i] = lines.corner1[i, j]
+            here.grid[HIGH0, i] = lines.corners[0, i, j]
+            here.grid[HIGH1, i] = lines.corners[1, i, j]
     whole[PIVOTS] += 1
     whole[SOLVED] = 0
     whole[RATED] = 0
 
 
-@njit(**OPTIONS, fastmath=FAST)
-def _pull_on(form, lines, act, real, whole, i, j, sign):  # type: ignore[no-untyped-def]
+@njit(**INNER)
+def _pull_on(form, lines, here, act, real, whole, i, j, sign):  # type: ignore[no-untyped-def]
     """Slope j of coordinate i joins (sign 1) or leaves (-1) the moving slopes.  Returns False
     where the column of i is needed and missing."""
-    rate = lines.slope1[i, j] if whole[ALONG] else lines.lift[i]
+    rate = lines.slopes[1, i, j] if whole[ALONG] else here.grid[LIFTED, i]
     if rate == 0.0:
         return True
     rate *= sign
     if whole[MODE] == ROWS:
         if form.slot[i] < 0:
             return False
-        weight = form.diag[i] - real[RHO] * form.border[i] * form.border[i]
+        weight = here.grid[DIAG, i] - real[RHO] * here.grid[BORDER, i] * here.grid[BORDER, i]
         real[SQUARE] += rate * (2.0 * act.pull[i] + rate * weight)
         store, slot, pull = form.store, form.slot[i], act.pull
         largest = 0.0
@@ -621,27 +621,29 @@ def _pull_on(form, lines, act, real, whole, i, j, sign):  # type: ignore[no-unty
         for k in range(pull.size):
             total += pull[k] * pull[k]
         real[PULL] = math.sqrt(total) * real[LARGEST]
-    real[BALANCE] += rate * form.border[i]
+    real[BALANCE] += rate * here.grid[BORDER, i]
     whole[READY] = 0
     return True
 
 
-@njit(**OPTIONS, fastmath=FAST)
-def _slope_now(lines, real, whole, i, j):  # type: ignore[no-untyped-def]
+@njit(**INNER)
+def _slope_now(lines, here, real, whole, i, j):  # type: ignore[no-untyped-def]
     mu = 0.0 if whole[ALONG] else real[TAU]
-    return lines.slope0[i, j] + lines.slope1[i, j] * real[T] + lines.lift[i] * mu
+    return lines.slopes[0, i, j] + lines.slopes[1, i, j] * real[T] + here.grid[LIFTED, i] * mu
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _remove(act, whole, position):  # type: ignore[no-untyped-def]
     size = whole[SIZE]
-    remove_column(act.rows, size, position, act.cosine, act.sine, act.spare)
+    remove_column(
+        act.factor, size, position, act.reals[COSINE], act.reals[SINE], act.reals[SCRATCH]
+    )
     if whole[READY]:
-        _rotate(act.right, size, position, act.cosine, act.sine)
-        _rotate(act.edge, size, position, act.cosine, act.sine)
-    index, line = act.index, act.line
+        _rotate(act.reals[RIGHT], size, position, act.reals[COSINE], act.reals[SINE])
+        _rotate(act.reals[EDGE], size, position, act.reals[COSINE], act.reals[SINE])
+    index, line = act.wholes[INDEX], act.wholes[LINE]
     if whole[WINDOW] == BY_TURN:
-        act.spare_lines[whole[LINES]] = line[position]
+        act.wholes[FREE_LINES, whole[LINES]] = line[position]
         whole[LINES] += 1
     for k in range(position, size - 1):
         index[k] = index[k + 1]
@@ -649,60 +651,60 @@ def _remove(act, whole, position):  # type: ignore[no-untyped-def]
     whole[SIZE] = size - 1
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  # type: ignore[no-untyped-def]
     """Coordinate i goes from a flat slope onto a knot; returns DONE or what is in the way."""
     size, mode = whole[SIZE], whole[MODE]
-    if size == act.index.size:
+    if size == act.wholes.shape[1]:
         return FULL
-    row = act.rate
+    row = act.reals[RATE]
     if mode == ROWS:
         if form.slot[i] < 0:
             whole[WANT] = i
             return WANTED
-        store, slot, index = form.store, form.slot[i], act.index
+        store, slot, index = form.store, form.slot[i], act.wholes[INDEX]
         for k in range(size):
             row[k] = store[slot, index[k]]
     else:
-        _inner(form.phi, form.data, form.indices, form.indptr, i, act.index, size, row)
+        _inner(form.phi, form.data, form.indices, form.indptr, i, act.wholes[INDEX], size, row)
     whole[SOLVED] = 0
     if whole[BORDERED]:
-        weight = real[RHO] * form.border[i]
+        weight = real[RHO] * here.grid[BORDER, i]
         for k in range(size):
-            row[k] += weight * form.border[act.index[k]]
-    pivot = new_column(act.rows, size, row, form.diag[i])
-    if not pivot > 1e-4 * form.diag[i]:
+            row[k] += weight * here.grid[BORDER, act.wholes[INDEX, k]]
+    pivot = new_column(act.factor, size, row, here.grid[DIAG, i])
+    if not pivot > 1e-4 * here.grid[DIAG, i]:
         # See `Pivots._admit`: dependence is judged by the Rayleigh quotient.
-        mass = form.diag[i]
-        spare, diag, index = act.spare, form.diag, act.index
+        mass = here.grid[DIAG, i]
+        spare, diag, index = act.reals[SCRATCH], here.grid[DIAG], act.wholes[INDEX]
         for k in range(size):
             spare[k] = row[k]
-        back_substitute(act.rows, size, spare)
+        back_substitute(act.factor, size, spare)
         for k in range(size):
             mass += spare[k] * spare[k] * diag[index[k]]
         if not pivot > 16.0 * EPS * (1.0 + math.sqrt(size)) * mass:
             return HARD
-    alpha = _slope_now(lines, real, whole, i, slope)
-    if not _pull_on(form, lines, act, real, whole, i, slope, -1.0):
+    alpha = _slope_now(lines, here, real, whole, i, slope)
+    if not _pull_on(form, lines, here, act, real, whole, i, slope, -1.0):
         whole[WANT] = i
         return WANTED
-    here.alpha[i] = alpha
+    here.grid[ALPHA, i] = alpha
     _set_piece(lines, here, rec, whole, i, 2 * corner + 1, side)
     pivot = math.sqrt(pivot)
-    rows, rights, edges = act.rows, act.right, act.edge
+    rows, rights, edges = act.factor, act.reals[RIGHT], act.reals[EDGE]
     for k in range(size):
         rows[k, size] = row[k]
     rows[size, size] = pivot
-    act.index[size] = i
+    act.wholes[INDEX, size] = i
     if whole[WINDOW] == BY_TURN:
         whole[LINES] -= 1
-        line = act.spare_lines[whole[LINES]]
-        act.line[size] = line
-        panel, near, store, slot = act.panel, here.near, form.store, form.slot[i]
+        line = act.wholes[FREE_LINES, whole[LINES]]
+        act.wholes[LINE, size] = line
+        panel, near, store, slot = act.panel, here.cells[NEAR], form.store, form.slot[i]
         for k in range(whole[LOOKED]):
             panel[line, k] = store[slot, near[k]]
     if whole[READY]:
-        right, edge = _aim(form, lines, here, act, real, whole, i), form.border[i]
+        right, edge = _aim(form, lines, here, act, real, whole, i), here.grid[BORDER, i]
         for k in range(size):
             right -= row[k] * rights[k]
             edge -= row[k] * edges[k]
@@ -712,31 +714,38 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
     return DONE
 
 
-@njit(**OPTIONS)
-def _pulls(lines, whole, i, piece, way):  # type: ignore[no-untyped-def]
+@njit(**INNER)
+def _pulls(lines, here, whole, i, way):  # type: ignore[no-untyped-def]
     """Whether a slope that coordinate i leaves or takes up moves."""
     if not whole[ALONG]:
-        return lines.lift[i] != 0.0
+        return here.grid[LIFTED, i] != 0.0
+    piece = here.cells[PIECE, i]
     j = piece // 2
     if piece % 2 == 1:
-        return lines.slope1[i, j if way > 0 else j + 1] != 0.0
-    return lines.slope1[i, j] != 0.0 or lines.slope1[i, j + way] != 0.0
+        return lines.slopes[1, i, j if way > 0 else j + 1] != 0.0
+    return lines.slopes[1, i, j] != 0.0 or lines.slopes[1, i, j + way] != 0.0
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which has just left the factor, among those looked at."""
-    if here.seat[i] >= 0:
+    if here.cells[SEAT, i] >= 0:
         return
     k = whole[LOOKED]
-    here.near[k], here.seat[i] = i, k
+    here.cells[NEAR, k], here.cells[SEAT, i] = i, k
     whole[LOOKED] = k + 1
-    panel, store, own, index, line = act.panel, form.store, form.slot[i], act.index, act.line
+    panel, store, own, index, line = (
+        act.panel,
+        form.store,
+        form.slot[i],
+        act.wholes[INDEX],
+        act.wholes[LINE],
+    )
     for a in range(whole[SIZE]):
         panel[line[a], k] = store[own, index[a]]
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _smallest(values, k):  # type: ignore[no-untyped-def]
     """The k-th smallest (from 0) of `values`, which come out rearranged."""
     first, last = 0, values.size - 1
@@ -761,7 +770,7 @@ def _smallest(values, k):  # type: ignore[no-untyped-def]
     return values[k]
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER)
 def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken.
 
@@ -770,10 +779,15 @@ def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
     the sum of ``|w' - w'_seen| dtau``.  Those that stay farther than the reach from their corners,
     over the horizon and at the speed they have now, need no look.
     """
-    u, du, piece, shift = here.u, here.du, here.piece, lines.shift
-    low0, low1, high0, high1 = here.low0, here.low1, here.high0, here.high1
-    border, root, near, seat = form.border, form.root, here.near, here.seat
-    gaps, times, seen = here.gaps, here.times, act.seen
+    u, du, piece, shift = here.grid[U], here.grid[DU], here.cells[PIECE], here.grid[SHIFTED]
+    low0, low1, high0, high1 = here.grid[LOW0], here.grid[LOW1], here.grid[HIGH0], here.grid[HIGH1]
+    border, root, near, seat = (
+        here.grid[BORDER],
+        here.grid[ROOT],
+        here.cells[NEAR],
+        here.cells[SEAT],
+    )
+    gaps, times, seen = here.grid[GAPS], here.grid[TIMES], here.grid[SEEN]
     along, t, tau, n = whole[ALONG] != 0, real[T], real[TAU], u.size
     mu = 0.0 if along else tau
     dt = 1.0 if along else 0.0
@@ -827,11 +841,11 @@ def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
         seat[i] = -1
         if gaps[i] <= reach and piece[i] % 2 == 0:
             near[count] = i
-            act.piece_seen[count] = piece[i]
+            act.lists[PIECE_SEEN, count] = piece[i]
             seat[i] = count
             count += 1
     size, lift = whole[SIZE], real[LIFT]
-    index, line, rate, pull = act.index, act.line, act.rate, act.pull
+    index, line, rate, pull = act.wholes[INDEX], act.wholes[LINE], act.reals[RATE], act.pull
     store, slot, panel = form.store, form.slot, act.panel
     norm, inner = real[SQUARE], 0.0
     for i in range(n):
@@ -842,12 +856,12 @@ def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
         row = slot[i]
         for c in range(count):
             panel[k, c] = store[row, near[c]]
-        act.index_seen[k], act.alpha_seen[k] = i, here.alpha[i]
+        act.wholes[INDEX_SEEN, k], act.reals[ALPHA_SEEN, k] = i, here.grid[ALPHA, i]
         norm += rate[k] * (seen[i] + pull[i])
         inner += rate[k] * seen[i]
     free = panel.shape[0] - size
     for k in range(free):
-        act.spare_lines[k] = panel.shape[0] - 1 - k
+        act.wholes[FREE_LINES, k] = panel.shape[0] - 1 - k
     whole[LINES], whole[LOOKED], whole[LOOKED_SEEN] = free, count, count
     whole[SIZE_SEEN], whole[STEPS_SEEN] = size, whole[STEPS]
     real[NORM_SEEN], real[INNER_SEEN], real[LIFT_SEEN] = norm, norm - inner, lift
@@ -870,40 +884,40 @@ def close_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
     if spent < 0.5:
         whole[way] = max(whole[way] - whole[way] // 4, whole[LEAST_WANTED])
     elif spent > 0.9 and whole[STEPS] - whole[STEPS_SEEN] < enough:
-        whole[way] = min(whole[way] + whole[way] // 2, here.u.size // 4)
+        whole[way] = min(whole[way] + whole[way] // 2, here.grid[U].size // 4)
         if whole[STEPS] - whole[STEPS_SEEN] < enough // 3:
             whole[PAUSE] = whole[STEPS] + REST
-    u, piece, near, du = here.u, here.piece, here.near, here.du
+    u, piece, near, du = here.grid[U], here.cells[PIECE], here.cells[NEAR], here.grid[DU]
     gone, lift = real[TAU] - real[TAU_SEEN], real[B] - real[B_SEEN]
-    pull, border = act.pull, form.border
+    pull, border = act.pull, here.grid[BORDER]
     for i in range(u.size):
         du[i] = gone * pull[i] + lift * border[i]
     # Whoever was or is active has moved by more than its slope.
     count = 0
     size = whole[SIZE_SEEN]
-    rows, weights = act.work_rows, act.work_weights
+    rows, weights = act.lists[ROW_LIST], act.sums[WEIGHTS]
     for k in range(size):
-        i = act.index_seen[k]
-        now = here.alpha[i]
+        i = act.wholes[INDEX_SEEN, k]
+        now = here.grid[ALPHA, i]
         if piece[i] % 2 == 0:
-            now = _slope_now(lines, real, whole, i, piece[i] // 2)
-        if now != act.alpha_seen[k]:
-            rows[count], weights[count] = form.slot[i], now - act.alpha_seen[k]
+            now = _slope_now(lines, here, real, whole, i, piece[i] // 2)
+        if now != act.reals[ALPHA_SEEN, k]:
+            rows[count], weights[count] = form.slot[i], now - act.reals[ALPHA_SEEN, k]
             count += 1
     for k in range(whole[LOOKED_SEEN]):
         i = near[k]
-        if piece[i] != act.piece_seen[k]:
-            j = act.piece_seen[k] // 2
+        if piece[i] != act.lists[PIECE_SEEN, k]:
+            j = act.lists[PIECE_SEEN, k] // 2
             if along:
-                then = lines.slope0[i, j] + lines.slope1[i, j] * real[TAU_SEEN]
-                moved = lines.slope1[i, j] * gone
+                then = lines.slopes[0, i, j] + lines.slopes[1, i, j] * real[TAU_SEEN]
+                moved = lines.slopes[1, i, j] * gone
             else:
-                then = lines.slope0[i, j] + lines.slope1[i, j] * real[T]
-                then += lines.lift[i] * real[TAU_SEEN]
-                moved = lines.lift[i] * gone
-            now = here.alpha[i]
+                then = lines.slopes[0, i, j] + lines.slopes[1, i, j] * real[T]
+                then += here.grid[LIFTED, i] * real[TAU_SEEN]
+                moved = here.grid[LIFTED, i] * gone
+            now = here.grid[ALPHA, i]
             if piece[i] % 2 == 0:
-                now = _slope_now(lines, real, whole, i, piece[i] // 2)
+                now = _slope_now(lines, here, real, whole, i, piece[i] // 2)
             rows[count], weights[count] = form.slot[i], now - then - moved
             count += 1
     weighted_rows(form.store, rows[:count], weights[:count], du)
@@ -917,11 +931,17 @@ def close_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
     whole[RATED] = 0
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**INNER, fastmath=FAST)
 def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def]
     """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
-    border, pull, seen, index, rate = form.border, act.pull, act.seen, act.index, act.rate
-    piece, corner1, shift = here.piece, lines.corner1, lines.shift
+    border, pull, seen, index, rate = (
+        here.grid[BORDER],
+        act.pull,
+        here.grid[SEEN],
+        act.wholes[INDEX],
+        act.reals[RATE],
+    )
+    piece, corner1, shift = here.cells[PIECE], lines.corners[1], here.grid[SHIFTED]
     norm, inner, lift = real[SQUARE], real[INNER_SEEN], real[LIFT]
     for k in range(whole[SIZE]):
         i = index[k]
@@ -933,18 +953,24 @@ def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def
     return apart + real[B_WEIGHT] * abs(lift - real[LIFT_SEEN])
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**OPTIONS)
 def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped-def]
     """Go from break-point to break-point until something is out of the ordinary.
 
     Returns one of the codes above; the state is consistent whatever it is.
     """
-    alpha, u, du, piece, side = here.alpha, here.u, here.du, here.piece, here.side
-    low0, low1, high0, high1 = here.low0, here.low1, here.high0, here.high1
-    found, near, kind, shift = here.found, here.near, lines.kind, lines.shift
-    lift, slope0, slope1 = lines.lift, lines.slope0, lines.slope1
-    index, rates, root = act.index, act.rate, form.root
-    dw, w, w_seen = act.dw, act.w, act.w_seen
+    alpha, u, du, piece, side = (
+        here.grid[ALPHA],
+        here.grid[U],
+        here.grid[DU],
+        here.cells[PIECE],
+        here.cells[SIDE],
+    )
+    low0, low1, high0, high1 = here.grid[LOW0], here.grid[LOW1], here.grid[HIGH0], here.grid[HIGH1]
+    found, near, kind, shift = here.found, here.cells[NEAR], lines.kind, here.grid[SHIFTED]
+    lift, slope0, slope1 = here.grid[LIFTED], lines.slopes[0], lines.slopes[1]
+    index, rates, root = act.wholes[INDEX], act.reals[RATE], here.grid[ROOT]
+    dw, w, w_seen = act.space[DW], act.space[W], act.space[W_SEEN]
     pin, along = whole[PIN] != 0, whole[ALONG] != 0
     start, stop = real[START], real[STOP]
     sign = 1.0 if stop > start else -1.0
@@ -1029,7 +1055,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                     ):
                         go = -1
                 else:
-                    speed = du[i] if whole[RATED] else _rate_of(form, act, real, whole, i)
+                    speed = du[i] if whole[RATED] else _rate_of(form, here, act, real, whole, i)
                     pace = shift[i] * dmu
                     place = u[i] - shift[i] * mu
                     if (
@@ -1066,7 +1092,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             if whole[WINDOW] == BY_TURN and (
                 whole[LINES] == 0
                 or whole[LOOKED] == act.panel.shape[1]
-                or _pulls(lines, whole, i, piece[i], way)
+                or _pulls(lines, here, whole, i, way)
             ):
                 close_window(form, lines, here, act, real, whole)
             if piece[i] % 2 == 1:
@@ -1075,16 +1101,16 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                     whole[WANT] = i
                     return WANTED
                 if whole[WINDOW] == BY_TURN:
-                    u[i] = lines.corner0[i, j] + lines.corner1[i, j] * t + shift[i] * mu
+                    u[i] = lines.corners[0, i, j] + lines.corners[1, i, j] * t + shift[i] * mu
                 position = 0
                 while index[position] != i:
                     position += 1
                 _remove(act, whole, position)
                 if whole[WINDOW] == BY_TURN:
                     _look_at(form, lines, here, act, real, whole, i)
-                alpha[i] = _slope_now(lines, real, whole, i, slope)
+                alpha[i] = _slope_now(lines, here, real, whole, i, slope)
                 _set_piece(lines, here, rec, whole, i, 2 * slope, np.int64(0))
-                _pull_on(form, lines, act, real, whole, i, slope, 1.0)
+                _pull_on(form, lines, here, act, real, whole, i, slope, 1.0)
                 continue
             corner = j if way > 0 else j - 1
             beyond = j + 1 if way > 0 else j - 1
@@ -1092,10 +1118,10 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 if whole[MODE] == ROWS and form.slot[i] < 0:
                     whole[WANT] = i
                     return WANTED
-                _pull_on(form, lines, act, real, whole, i, j, -1.0)
+                _pull_on(form, lines, here, act, real, whole, i, j, -1.0)
                 _set_piece(lines, here, rec, whole, i, 2 * beyond, np.int64(0))
-                alpha[i] = _slope_now(lines, real, whole, i, beyond)
-                _pull_on(form, lines, act, real, whole, i, beyond, 1.0)
+                alpha[i] = _slope_now(lines, here, real, whole, i, beyond)
+                _pull_on(form, lines, here, act, real, whole, i, beyond, 1.0)
                 continue
             pinned = np.int64(0)
             if kind[i, corner] == JUMP:
@@ -1203,7 +1229,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             for k in range(size):
                 i = index[k]
                 rec.active[base + k] = i
-                rec.before[base + k] = alpha[i]
+                rec.alphas[0, base + k] = alpha[i]
             ends = rec.ends[whole[SEGMENTS]]
             ends[0], ends[1], ends[2] = tau, after, real[B]
         for k in range(size):
@@ -1221,7 +1247,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
         whole[STEPS] += 1
         if recording:
             for k in range(size):
-                rec.after[base + k] = alpha[index[k]]
+                rec.alphas[1, base + k] = alpha[index[k]]
             ends[3] = real[B]
             marks = rec.offsets[whole[SEGMENTS]]
             marks[0], marks[1], marks[2] = base + size, whole[LOGGED], 1 if cut else 0
@@ -1245,91 +1271,3 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             heavy = whole[HEAVY_ALONG] if along else whole[HEAVY_ACROSS]
             if size * u.size > heavy and whole[STEPS] >= whole[PAUSE]:
                 _open_window(form, lines, here, act, real, whole)
-
-
-@njit(**OPTIONS)
-def _meet(rest, diagonal, slope, corner, curvature):  # type: ignore[no-untyped-def]
-    """Where the rising line ``u = rest + diagonal * alpha`` meets one falling polyline."""
-    corners = corner.size
-    for j in range(corners + 1):
-        if math.isfinite(slope[j]):
-            alpha = (slope[j] - curvature[j] * rest) / (1.0 + curvature[j] * diagonal)
-            u = rest + diagonal * alpha
-            if (j == corners or u <= corner[j]) and (j == 0 or u >= corner[j - 1]):
-                return alpha
-        if j < corners and diagonal > 0.0:
-            alpha = (corner[j] - rest) / diagonal
-            above = slope[j] - curvature[j] * corner[j]
-            below = slope[j + 1] - curvature[j + 1] * corner[j]
-            if below <= alpha <= above:
-                return alpha
-    return np.nan
-
-
-@njit(**OPTIONS)
-def descend(matrix, border, rho, order, alpha, u, slope, corner, curvature):  # type: ignore[no-untyped-def]
-    """One sweep of coordinate descent on ``matrix + rho border border^T``; u is kept up to date.
-
-    Returns the largest change of a response brought about by a single coordinate.
-    """
-    largest = 0.0
-    columns = border.shape[1]
-    for k in range(order.size):
-        i = order[k]
-        diagonal = matrix[i, i]
-        for c in range(columns):
-            diagonal += rho * border[i, c] * border[i, c]
-        new = _meet(u[i] - diagonal * alpha[i], diagonal, slope[i], corner[i], curvature[i])
-        change = new - alpha[i]
-        if change == change and change != 0.0:
-            alpha[i] = new
-            row = matrix[i]
-            for j in range(u.size):
-                u[j] += change * row[j]
-            for c in range(columns):
-                weight = change * rho * border[i, c]
-                for j in range(u.size):
-                    u[j] += weight * border[j, c]
-            largest = max(largest, abs(change) * diagonal)
-    return largest
-
-
-@njit(**OPTIONS)
-def descend_features(phi, square, order, alpha, w, rest, slope, corner, curvature):  # type: ignore[no-untyped-def]
-    """The same sweep on features: ``u = phi w + rest`` with ``w = phi^T alpha`` kept up to date."""
-    largest = 0.0
-    for k in range(order.size):
-        i = order[k]
-        row = phi[i]
-        u = rest[i]
-        for j in range(w.size):
-            u += row[j] * w[j]
-        new = _meet(u - square[i] * alpha[i], square[i], slope[i], corner[i], curvature[i])
-        change = new - alpha[i]
-        if change == change and change != 0.0:
-            alpha[i] = new
-            for j in range(w.size):
-                w[j] += change * row[j]
-            largest = max(largest, abs(change) * square[i])
-    return largest
-
-
-@njit(**OPTIONS)
-def descend_sparse(  # type: ignore[no-untyped-def]
-    data, indices, indptr, square, order, alpha, w, rest, slope, corner, curvature
-):
-    """The same sweep on the rows of a CSR matrix."""
-    largest = 0.0
-    for k in range(order.size):
-        i = order[k]
-        u = rest[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            u += data[p] * w[indices[p]]
-        new = _meet(u - square[i] * alpha[i], square[i], slope[i], corner[i], curvature[i])
-        change = new - alpha[i]
-        if change == change and change != 0.0:
-            alpha[i] = new
-            for p in range(indptr[i], indptr[i + 1]):
-                w[indices[p]] += change * data[p]
-            largest = max(largest, abs(change) * square[i])
-    return largest

@@ -68,7 +68,7 @@ class State:
         Border multipliers.
     piece : int array (n,)
         Slope j is 2j, corner j is 2j + 1.
-    side : int8 array (n,)
+    side : int array (n,)
         For a coordinate pinned to a jump corner: -1 if its branch lies left, +1 if right; else 0.
     lift, shift : arrays (n,)
         How the polylines stand off at mu = 1 (see `homotopy.route`).
@@ -89,9 +89,8 @@ class State:
         self.gram, self.border = gram, border
         self.alpha, self.u, self.b = np.zeros(n), np.zeros(n), np.zeros(m)
         self.piece = np.zeros(n, dtype=np.int64)
-        self.side = np.zeros(n, dtype=np.int8)
+        self.side = np.zeros(n, dtype=np.int64)
         self.lift, self.shift = np.zeros(n), np.zeros(n)
-        self._zero = np.zeros(n)
         self.steps = self.pivots = self.repairs = 0
         self.resting: set[int] = set()
         self.wall: dict[int, int] = {}
