@@ -13,14 +13,15 @@ import numpy.typing as npt
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.follow import REPAIR, Follower, Segment
-from homotopy.guess import coordinate_descent, estimate_border
+from homotopy.guess import carry_over, convex_guess, estimate_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
 from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
 from homotopy.path import Path, Segments, Status
-from homotopy.polyline import JUMP
+from homotopy.polyline import JUMP, Snapshot
 from homotopy.route import Route
+from homotopy.runtime import announce_compilation, one_thread
 
 __all__ = ["Homotopy", "Progress"]
 
@@ -96,9 +97,10 @@ class Homotopy:
         Parameters
         ----------
         start : Path or array (n,), optional
-            Where to begin: another path (its alpha and b nearest to the start of the span) or an
-            approximate alpha.  The start is made exact whatever it was; on a model that is not
-            convex at its start it also decides which local optimum is followed.
+            Where to begin: another path, nearest to the start of the span, or an approximate
+            alpha.  From the path of a neighbouring C each coordinate keeps its piece, which
+            makes the start of a grid of C cheap.  The start is made exact whatever it was; on a
+            model that is not convex at its start it also decides which local optimum is followed.
         progress : bool
             Show a progress bar.
         callback : callable, optional
@@ -114,7 +116,8 @@ class Homotopy:
         TraceError
             On numerical trouble; its `path` attribute holds what was traced.
         """
-        with _Trace(self, progress, callback) as trace:
+        announce_compilation()
+        with one_thread(self.model), _Trace(self, progress, callback) as trace:
             trace.begin(start)
             while not trace.arrived:
                 pressing = trace.c_step()
@@ -223,19 +226,14 @@ class _Trace:
     def _guess(self, start: Path | npt.ArrayLike | None) -> tuple[Array, Array]:
         problem = self.problem
         snap = problem.polylines.at(problem.start)
-        n, m = problem.border.shape
+        n = problem.gram.size
         if start is None:
             own = problem.model.initial_guess()
             if own is None:
-                return coordinate_descent(problem, snap, self.follower.rho)
+                return convex_guess(problem, snap)
             start = own
         if isinstance(start, Path):
-            low, high = min(start.traced), max(start.traced)
-            t = min(max(problem.start, low), high)
-            alpha, b = start.alpha(t), start.border_multipliers(t)
-            if alpha.size != n:
-                raise PathError(f"start: the path has {alpha.size} coordinates, the model has {n}")
-            return alpha, b if b.size == m else estimate_border(problem, snap, alpha)
+            return self._from_path(start, snap)
         try:
             alpha = np.array(start, dtype=float)
         except (TypeError, ValueError):
@@ -245,6 +243,23 @@ class _Trace:
         if not np.all(np.isfinite(alpha)):
             raise ModelError("start: alpha holds values that are not finite")
         return alpha, estimate_border(problem, snap, alpha)
+
+    def _from_path(self, start: Path, snap: Snapshot) -> tuple[Array, Array]:
+        """Begin where another path is nearest to the start of the span."""
+        problem = self.problem
+        n, m = problem.border.shape
+        low, high = min(start.traced), max(start.traced)
+        t = min(max(problem.start, low), high)
+        alpha, b = start.alpha(t), start.border_multipliers(t)
+        if alpha.size != n:
+            raise PathError(f"start: the path has {alpha.size} coordinates, the model has {n}")
+        lines = start.problem.polylines
+        if lines.names == problem.polylines.names:
+            alpha = carry_over(alpha, start.pieces(t), lines.at(t), snap)
+        b = b if b.size == m else estimate_border(problem, snap, alpha)
+        if np.any((snap.kind == JUMP) & np.isfinite(snap.corner)):
+            return alpha, b
+        return convex_guess(problem, snap, alpha, b)
 
     def _cross_late(self) -> JumpRecord:
         """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.

@@ -47,6 +47,14 @@ class Factor:
         """Where coordinate `i` stands in the factor."""
         return int(np.flatnonzero(self.index == i)[0])
 
+    def set(self, index: Index, rows: Array) -> None:
+        """Hold the coordinates `index`, whose factor R is `rows`."""
+        self.clear()
+        self.reserve(index.size)
+        self._rows[: index.size, : index.size] = rows
+        self._index[: index.size] = index
+        self.size = index.size
+
     def __contains__(self, i: int) -> bool:
         return bool(np.any(self.index == i))
 

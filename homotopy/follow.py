@@ -51,7 +51,7 @@ AHEAD, LEAST_AHEAD = 24, 96
 # A window should last so many steps (across a jump, along the path).
 ENOUGH_STEPS = (6, 16)
 # The same for a product with all features.
-WIDE = 400_000
+WIDE = 60_000
 # The most coordinates looked at in a window by turn.
 MOST_AHEAD = 2048
 
@@ -353,6 +353,7 @@ class Lane:
         self._capacity, self._windowed = 0, False
         self._looked = follower.near
         self._active: Any = None
+        self._wholes: Any = None
         self._known: tuple[Any, ...] = ()
         self._tables: Any = None
         self.open = False

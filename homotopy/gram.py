@@ -203,7 +203,7 @@ class KernelGram(Gram):
             held = self._slot[columns]
             if rows.size == 1 and self._slot[rows[0]] < 0 and np.all(held >= 0):
                 # One row against columns that are there: no need to compute its own.
-                return self._store[held, rows[0]][None, :]
+                return np.asarray(self._store[held, rows[0]])[None, :]
             self.fetch(rows)
             return self._store[np.ix_(self._slot[rows], columns)]
         self.fetch(columns)

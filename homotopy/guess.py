@@ -9,21 +9,41 @@ from homotopy.model import Problem
 from homotopy.polyline import Snapshot
 from homotopy.smo import solve_convex
 
-__all__ = ["coordinate_descent", "estimate_border"]
+__all__ = ["carry_over", "convex_guess", "estimate_border"]
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 # How far a response may be off: pairs get dearer with every digit, Newton steps on features do not.
 ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
 
 
-def coordinate_descent(problem: Problem, snap: Snapshot, rho: float) -> tuple[Array, Array]:
-    """Approximate ``(alpha, b)`` for the falling polylines `snap`; `rho` has no influence."""
+def convex_guess(
+    problem: Problem, snap: Snapshot, alpha: Array | None = None, b: Array | None = None
+) -> tuple[Array, Array]:
+    """Approximate ``(alpha, b)`` for the falling polylines `snap`, from a given point or none."""
     gram = problem.gram
     tol = ENOUGH if gram.features() is None else ENOUGH_ON_FEATURES
     target = problem.target(problem.start)
-    found = solve_convex(gram, problem.border, target, snap, tol=tol)
+    found = solve_convex(gram, problem.border, target, snap, alpha=alpha, b=b, tol=tol)
     return found.alpha, found.b
+
+
+def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Array:
+    """alpha of one problem for another with the same pieces (another C, say): a coordinate keeps
+    its slope, and on a knot its place between the slopes."""
+    rows, j = np.arange(alpha.size), piece // 2
+    right = np.minimum(j + 1, new.slope.shape[1] - 1)
+    carried = np.where(piece % 2 == 0, new.slope[rows, j], 0.0)
+    top, bottom = old.slope[rows, j], old.slope[rows, right]
+    new_top, new_bottom = new.slope[rows, j], new.slope[rows, right]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        place = np.clip((alpha - bottom) / (top - bottom), 0.0, 1.0)
+        between = new_bottom + place * (new_top - new_bottom)
+    steep = piece % 2 == 1
+    # Beside a wall (an infinite slope) there is no place to keep.
+    carried[steep] = np.where(np.isfinite(between), between, alpha)[steep]
+    return np.where(np.isfinite(carried), carried, alpha)
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:

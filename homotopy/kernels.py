@@ -1027,7 +1027,9 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             still_u = 2.0 * near_u / left + 32.0 * EPS * mass
             still_a = 2.0 * near_a / left + 4.0 * EPS * fastest
             # Plain ints, so that one version of each function below is compiled.
-            chosen, way, walls = np.int64(-1), np.int64(0), np.int64(0)
+            chosen: Any = np.int64(-1)
+            way: Any = np.int64(0)
+            walls: Any = np.int64(0)
             for q in range(tied):
                 i = found[q]
                 if chosen >= 0 and i > chosen:
@@ -1123,7 +1125,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 alpha[i] = _slope_now(lines, here, real, whole, i, beyond)
                 _pull_on(form, lines, here, act, real, whole, i, beyond, 1.0)
                 continue
-            pinned = np.int64(0)
+            pinned: Any = np.int64(0)
             if kind[i, corner] == JUMP:
                 pinned = -1 if way > 0 else 1
             code = _enter(form, lines, here, rec, act, real, whole, i, corner, j, pinned)

@@ -192,6 +192,10 @@ class Path:
         """alpha at `t`, shape (n,)."""
         return self._alpha_on(*self._locate(t, side))
 
+    def pieces(self, t: float, side: str = "after") -> Index:
+        """The piece of each coordinate at `t`: slope j is 2j, corner j is 2j + 1."""
+        return self.segments.pieces(self._locate(t, side)[0])
+
     def border_multipliers(self, t: float, side: str = "after") -> Array:
         """b at `t`, shape (m,)."""
         return self._b_on(*self._locate(t, side))

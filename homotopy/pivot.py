@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from homotopy.errors import ModelError, TraceError
 from homotopy.state import EPS, State
@@ -235,13 +236,28 @@ class Pivots(State):
         steep = np.flatnonzero(self.piece % 2 == 1)
         low, high = self._end_of_knot(steep)
         depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
-        for i in steep[np.argsort(-depth, kind="stable")].tolist():
+        steep = steep[np.argsort(-depth, kind="stable")]
+        if self.factor.size == 0:
+            steep = self._admit_first(steep)
+        for i in steep.tolist():
             if self.piece[i] % 2 == 0:
                 continue
             row = self._active_row(i)
             if not self._admit(i, row, least):
                 self._exchange(i, row, 1.0, either_way=True)
         self._solved = self._rated = False
+
+    def _admit_first(self, index: Index) -> Index:
+        """Factor the first of `index` at once, as long as each is well independent of those
+        before it; return the rest."""
+        border = self.border[index]
+        block = self.gram.block(index, index) + self.rho * (border @ border.T)
+        rows, failed = scipy.linalg.lapack.dpotrf(block)
+        count = index.size if failed == 0 else failed - 1
+        weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > 1e-4 * self.diag[index[:count]]))
+        count = int(weak[0]) if weak.size else count
+        self.factor.set(index[:count], rows[:count, :count])
+        return index[count:]
 
     def _begin_pivots(self, tied: int) -> None:
         self.pivots_here = 0

@@ -33,7 +33,7 @@ def _dot(X: Any, Z: Any) -> Array:
     return np.asarray(product.toarray() if sp.issparse(product) else product)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@njit(cache=True, error_model="numpy")
 def _add_squares(x, columns, out):  # type: ignore[no-untyped-def]
     """``out[i, j] = sum_c (x[i, c] - columns[c, j])^2``, c by c: equal rows give equal sums."""
     for first in range(0, out.shape[1], TILE):

@@ -8,6 +8,10 @@ from oracles import kernel_matrix
 from problems import case
 from sklearn.svm import SVC, SVR
 
+from homotopy import Homotopy
+from homotopy.guess import carry_over
+from homotopy.model import Problem
+
 # libsvm keeps its kernel in single precision; at large C its own error passes 1e-6.
 SEEDS = range(3)
 
@@ -67,3 +71,35 @@ def test_predictions_at_theta_1_are_those_of_scikit_learn():
     np.testing.assert_allclose(
         path.decision_function(new, 1.0), svc.decision_function(new), atol=1e-4
     )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("way", ["theta", "s"])
+def test_the_path_of_a_neighbouring_c_is_a_start(kernel, kind, way):
+    near = case(kind, 60, 6, kernel=kernel, C=1.0, path=way, intercept=True).trace()
+    there = case(kind, 60, 6, kernel=kernel, C=1.3, path=way, intercept=True)
+    path = Homotopy(there.model()).trace(start=near)
+    expected = there.trace()
+    np.testing.assert_allclose(path.breakpoints, expected.breakpoints, rtol=0, atol=1e-9)
+    assert path.certify().ok
+
+
+def test_a_coordinate_keeps_its_piece_from_one_c_to_another():
+    near = case("hinge", 60, 6, C=1.0)
+    path = near.trace()
+    there = Problem.compile(case("hinge", 60, 6, C=2.0).model())
+    old, new = path.problem.polylines.at(1.0), there.polylines.at(1.0)
+    alpha, piece = path.alpha(1.0), path.pieces(1.0)
+    carried = carry_over(alpha, piece, old, new)
+    # Every slope of the hinge is proportional to C.
+    np.testing.assert_allclose(carried, 2.0 * alpha, rtol=1e-12, atol=1e-15)
+
+
+def test_pieces_are_those_of_the_partition():
+    path = case("hinge", 40, 2).trace()
+    for t in (1.0, 0.6, 0.0):
+        names = path.problem.polylines.names
+        pieces = path.pieces(t)
+        for name, index in path.partition(t).items():
+            assert {names[p] for p in pieces[index]} <= {name}

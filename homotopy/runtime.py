@@ -1,0 +1,46 @@
+"""What goes on around a trace: threads, and compilation on first use."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path as FilePath
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from homotopy import kernels
+from homotopy.gram import Gram
+
+__all__ = ["announce_compilation", "one_thread"]
+
+# From so many coordinates on, products are long enough for several threads.
+MANY = 20_000
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread(model: Any) -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: on short vectors several only wait for each other."""
+    gram = getattr(model, "gram", None)
+    if not isinstance(gram, Gram) or gram.size > MANY:
+        return nullcontext()
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@functools.cache
+def announce_compilation() -> None:
+    """Say so, once, where the loops have yet to be compiled."""
+    if kernels.follow.signatures:
+        return
+    where = kernels.follow.stats.cache_path
+    if where is None or not any(FilePath(where).glob("kernels.follow-*.nbi")):
+        logging.getLogger("homotopy").warning(
+            "compiling the loops of homotopy-qp (first use after installation; under half a "
+            "minute, then kept on disk)"
+        )

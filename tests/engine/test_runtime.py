@@ -1,0 +1,51 @@
+"""What goes on around a trace: threads and the notice of compilation."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from homotopy import LinearGram, kernels, runtime
+
+
+class Model:
+    def __init__(self, n: int) -> None:
+        self.gram = LinearGram(np.ones((n, 1)))
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_small_problems_run_on_one_thread_and_give_the_others_back():
+    before = blas_threads()
+    assert before
+    with runtime.one_thread(Model(10)):
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_large_problems_keep_their_threads(monkeypatch):
+    monkeypatch.setattr(runtime, "MANY", 5)
+    before = blas_threads()
+    with runtime.one_thread(Model(10)):
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkeypatch, caplog):
+    if cached:
+        (tmp_path / "kernels.follow-1.py311.nbi").touch()
+    stand_in = SimpleNamespace(signatures=[], stats=SimpleNamespace(cache_path=str(tmp_path)))
+    monkeypatch.setattr(kernels, "follow", stand_in)
+    runtime.announce_compilation.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="homotopy"):
+        runtime.announce_compilation()
+        runtime.announce_compilation()
+    said = [r.message for r in caplog.records if "compiling" in r.message]
+    assert len(said) == (0 if cached else 1)
+    runtime.announce_compilation.cache_clear()
