@@ -320,6 +320,7 @@ class Follower(Orientation):
         self._settling = True
         try:
             self.travel(attrs.evolve(route, target1=excess))
+            self.widen()
         finally:
             self._settling = False
             self.shift[:] = 0.0

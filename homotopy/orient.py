@@ -329,7 +329,12 @@ class Orientation(Pivots):
             return True, True
         p = int(self.piece[i])
         if self.route.kind[i, c] == JUMP:
-            left = self.side[i] < 0 if p % 2 == 1 else p // 2 == c
+            left = bool(self.side[i] < 0) if p % 2 == 1 else p // 2 == c
+            if p % 2 == 1:
+                # Pressed against its wall, alpha beyond the slope, it can turn to neither.
+                off = abs(float(self.alpha[i]) - self.slope_value(i, c if left else c + 1))
+                if off > self.near_a:
+                    return False, False
             return left, not left
         u, bends = self.corner(i, c), self.route.lines.curvature
         top, bottom = (

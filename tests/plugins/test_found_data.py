@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from homotopy import Homotopy
@@ -245,4 +246,22 @@ def test_what_once_failed_is_certified(name):
     path = Homotopy(plugin(X, y, **options)).trace()
     certificate = path.certify()
     assert path.complete
+    assert certificate.ok, str(certificate)
+
+
+def test_who_is_pressed_against_a_wall_is_not_let_go_when_many_ties_are_resolved():
+    """Integer rows tie by the dozen at s = -3, -2, -1 and 0.  An earlier version let a pinned
+    coordinate go while its alpha was far from the slope, and had to cross the jump late."""
+    rng = np.random.default_rng(141423)
+    n, d = int(rng.integers(2, 120)), int(rng.integers(1, 6))
+    rng.choice(["normal", "int", "bin", "stack", "half"])
+    X = rng.normal(size=(n, d))
+    X = np.round(X * rng.choice([0.5, 1, 2]))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
+    y[y == 0] = 1
+    y[rng.random(n) < 0.15] *= -1
+    model = HingeRamp(X, y, C=0.1, kernel="linear", path="s", s=1.0, theta=0.5, fit_intercept=True)
+    path = Homotopy(model, d_step="homotopy").trace()
+    assert path.counts["late_jumps"] == 0
+    certificate = path.certify()
     assert certificate.ok, str(certificate)
