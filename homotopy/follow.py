@@ -512,7 +512,7 @@ class Lane:
         """The quadratic form, the place and the active set as they are now."""
         factor = follower.factor
         factor.reserve(16)
-        if self._capacity != factor.capacity:
+        if self._capacity < factor.capacity:
             self._make_room(factor.capacity, follower.u.size)
         store, slot = self._stored(follower)
         active = self._active._replace(

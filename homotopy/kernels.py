@@ -655,7 +655,7 @@ def _remove(act, whole, position):  # type: ignore[no-untyped-def]
 def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  # type: ignore[no-untyped-def]
     """Coordinate i goes from a flat slope onto a knot; returns DONE or what is in the way."""
     size, mode = whole[SIZE], whole[MODE]
-    if size == act.wholes.shape[1]:
+    if size == act.factor.shape[0]:
         return FULL
     row = act.reals[RATE]
     if mode == ROWS:

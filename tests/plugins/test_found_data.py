@@ -265,3 +265,17 @@ def test_who_is_pressed_against_a_wall_is_not_let_go_when_many_ties_are_resolved
     assert path.counts["late_jumps"] == 0
     certificate = path.certify()
     assert certificate.ok, str(certificate)
+
+
+def test_a_smaller_factor_may_take_the_place_of_a_larger():
+    """Resolving many ties replaces the factor by a fresh one, of less capacity than the last."""
+    rng = np.random.default_rng(252054)
+    n, d = int(rng.integers(2, 60)), int(rng.integers(1, 6))
+    rng.choice(["normal", "int", "bin", "stack", "half"])
+    X = rng.normal(size=(n, d))
+    X = np.round(X * rng.choice([0.5, 1, 2]))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
+    y[y == 0] = 1
+    y[rng.random(n) < 0.15] *= -1
+    model = HingeRamp(X, y, C=1e-3, kernel="rbf", gamma=0.5, path="theta", s=1.0, fit_intercept=True)
+    assert Homotopy(model).trace().certify().ok
