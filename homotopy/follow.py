@@ -52,6 +52,8 @@ AHEAD, LEAST_AHEAD = 24, 96
 ENOUGH_STEPS = (6, 16)
 # The same for a product with all features.
 WIDE = 60_000
+# What a look takes besides its arithmetic, in multiplications.
+LOOK = 1.4e6
 # The most coordinates looked at in a window by turn.
 MOST_AHEAD = 2048
 
@@ -457,10 +459,12 @@ class Lane:
     def _look_around(self, follower: Follower) -> None:
         """Bring u up to date and choose the coordinates within reach."""
         n, real = follower.u.size, self.real
+        # A look costs as much as so many coordinates looked at in a step; steps should cost no less.
+        cost = 3.0 * n + LOOK / max(self._w.size, 1)
         gone = (follower.steps - self._steps_seen) * self._wanted
-        if gone < n // 2:
+        if gone < 0.5 * cost:
             self._wanted = min(2 * self._wanted, n)
-        elif gone > 2 * n:
+        elif gone > 2.0 * cost:
             self._wanted = max(self._wanted // 2, LEAST_WINDOW)
         self._steps_seen = follower.steps
         follower.write_alpha()

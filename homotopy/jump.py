@@ -19,7 +19,7 @@ import numpy.typing as npt
 from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
 from homotopy.follow import REPAIR, Follower
-from homotopy.model import Problem
+from homotopy.model import LossModel, Problem
 from homotopy.pivot import Unbounded
 from homotopy.polyline import SEAM
 from homotopy.route import Route
@@ -98,6 +98,8 @@ class Crossing:
         self._anchor: dict[int, int] = {}
         self._ahead = False
         self._crossings = 0
+        # A model with a rule of its own is shown every response.
+        self._asked = type(problem.model).flips is not LossModel.flips
         self._passed = np.concatenate([[0], np.cumsum(problem.polylines.jump)]).tolist()
 
     def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:
@@ -131,6 +133,8 @@ class Crossing:
                     f"the D-step at {problem.model.parameter}={t:.17g} did not end after "
                     f"{self.round_limit} rounds"
                 )
+            if self._asked:
+                follower.widen()
             chosen = np.asarray(self.choose(t, flip, follower.u), dtype=np.int64)
             flip = chosen if chosen.size else flip
             used = self._round(follower, t, flip, used)

@@ -25,6 +25,7 @@ from homotopy import LossModel, ModelError
 from homotopy.guess import estimate_border
 from homotopy.model import Problem
 from homotopy.polyline import JUMP, KNOT, SEAM, Snapshot
+from homotopy.runtime import one_thread
 from homotopy.smo import ConvexSolution, solve_convex
 
 __all__ = ["CCCPResult", "cccp"]
@@ -95,9 +96,10 @@ def cccp(
     problem = Problem.compile(model)
     given = None if values is None else _checked_values(values, problem, name)
     run = _Run(problem, float(tol), int(max_rounds))
-    run.begin(start, problem.start if given is None else float(given[0]))
-    grid = run.default_values() if given is None else given
-    found = [run.solve(float(t)) for t in grid]
+    with one_thread(model):
+        run.begin(start, problem.start if given is None else float(given[0]))
+        grid = run.default_values() if given is None else given
+        found = [run.solve(float(t)) for t in grid]
     alphas, intercepts, objectives, rounds = (list(part) for part in zip(*found, strict=True))
     return CCCPResult(
         values=np.array(grid, dtype=float),
