@@ -459,7 +459,7 @@ class Lane:
     def _look_around(self, follower: Follower) -> None:
         """Bring u up to date and choose the coordinates within reach."""
         n, real = follower.u.size, self.real
-        # A look costs as much as so many coordinates looked at in a step; steps should cost no less.
+        # A look costs as much as so many coordinates looked at; the steps should cost no less.
         cost = 3.0 * n + LOOK / max(self._w.size, 1)
         gone = (follower.steps - self._steps_seen) * self._wanted
         if gone < 0.5 * cost:

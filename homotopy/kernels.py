@@ -184,7 +184,11 @@ def standing(  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def total_loss(slope0, slope1, corner0, corner1, curvature, t, u, origin):  # type: ignore[no-untyped-def]
-    """The sum of all losses at a finite t (see `Snapshot.loss`)."""
+    """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
+
+    Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here, being
+    on the right side of a wall is the certificate's business.
+    """
     total = 0.0
     corners = corner0.shape[1]
     for i in range(u.size):

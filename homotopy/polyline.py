@@ -86,29 +86,6 @@ class Snapshot:
             last[jump & ~right & (last == k)] = j
         return first, last
 
-    def loss(self, u: Array, origin: Array) -> Array:
-        """``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
-
-        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
-        being on the right side of a wall is the certificate's business.
-        """
-        n, k = self.corner.shape
-        loss = np.zeros(n)
-        for j in range(k + 1):
-            low = self.corner[:, j - 1] if j else np.full(n, -np.inf)
-            high = self.corner[:, j] if j < k else np.full(n, np.inf)
-            # A corner at -inf or +inf leaves no width between itself and anything finite.
-            right, left = np.clip(u, low, high), np.clip(origin, low, high)
-            with np.errstate(invalid="ignore"):
-                width = right - left
-            width = np.where(np.isfinite(width), width, 0.0)
-            value = np.where(np.isfinite(self.slope[:, j]), self.slope[:, j], 0.0)
-            loss -= value * width
-            bend = self.curvature[:, j]
-            if np.any(bend):
-                loss += 0.5 * bend * width * np.where(width != 0.0, right + left, 0.0)
-        return loss
-
 
 def _per_coordinate(value: Any, n: int, what: str) -> Affine:
     affine = Affine.of(value)

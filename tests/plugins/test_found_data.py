@@ -277,5 +277,5 @@ def test_a_smaller_factor_may_take_the_place_of_a_larger():
     y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
     y[y == 0] = 1
     y[rng.random(n) < 0.15] *= -1
-    model = HingeRamp(X, y, C=1e-3, kernel="rbf", gamma=0.5, path="theta", s=1.0, fit_intercept=True)
+    model = HingeRamp(X, y, C=1e-3, gamma=0.5, path="theta", s=1.0, fit_intercept=True)
     assert Homotopy(model).trace().certify().ok
