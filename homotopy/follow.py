@@ -175,6 +175,7 @@ class Follower(Orientation):
         lane = self._lane
         if lane is not None:
             lane.board(self)
+            lane.limit = limit
         while self.tau != route.stop:
             if self.steps >= self.due and not self._settling:
                 walls = self._maintain()
@@ -233,7 +234,11 @@ class Follower(Orientation):
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
         moved = np.count_nonzero(self.alpha) / max(self.factor.size, 1)
-        return int(np.clip(10.0 * moved, REFRESH, 8 * REFRESH))
+        most = 8 * REFRESH
+        if self._phi is not None:
+            # Windows by place recompute w and u whenever they end.
+            most = max(most, self.u.size // 8)
+        return int(np.clip(10.0 * moved, REFRESH, most))
 
     # ------------------------------------------------------------------ guesses
 
@@ -360,6 +365,7 @@ class Lane:
         self._known: tuple[Any, ...] = ()
         self._tables: Any = None
         self.open = False
+        self.limit = 0
         whole = self.whole
         whole[kernels.WANTED_ACROSS] = whole[kernels.WANTED_ALONG] = 2 * LEAST_AHEAD
         whole[kernels.HEAVY_ACROSS], whole[kernels.HEAVY_ALONG] = HEAVY
@@ -408,7 +414,7 @@ class Lane:
         lines = route.lines
         if lines is not self._tables:
             self._tables = lines
-            self.open = not follower._nested and not np.any(lines.curvature)
+            self.open = not np.any(lines.curvature)
             self._slopes = np.stack([lines.slope0, lines.slope1])
             self._corners = np.stack([lines.corner0, lines.corner1])
         self._lines = kernels.Lines(self._slopes, self._corners, route.kind)
@@ -429,7 +435,9 @@ class Lane:
             code = self._run(follower, record)
             if code == kernels.WANTED:
                 missing = np.array([self.whole[kernels.WANT]])
-                follower.gram.fetch(missing, follower.factor.index)
+                follower.gram.fetch(missing, self._held(follower))
+                if self._stored(follower)[1][missing[0]] < 0:
+                    raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
             elif code == kernels.WALL:
                 return self._walls(follower)
             elif code == kernels.REACHED:
@@ -504,11 +512,19 @@ class Lane:
         real[kernels.T_SEEN] = follower.tau if follower._settling else follower.t
         real[kernels.B_WEIGHT] = self._b_weight
 
+    def _held(self, follower: Follower) -> Index:
+        """The coordinates whose rows must stay: the active, and what an open window goes back to."""
+        active, whole = follower.factor.index, self.whole
+        if follower.window != kernels.BY_TURN:
+            return active
+        before = self._wholes[kernels.INDEX_SEEN, : whole[kernels.SIZE_SEEN]]
+        return np.concatenate([active, before, self._near[: whole[kernels.LOOKED_SEEN]]])
+
     def _stored(self, follower: Follower) -> tuple[Array, Index]:
         """The rows of Q that are there, those of the active coordinates among them."""
         stored, active = follower.gram.rows(), follower.factor.index
         if stored is not None and np.any(stored[1][active] < 0):
-            follower.gram.fetch(active)
+            follower.gram.fetch(active, self._held(follower))
             stored = follower.gram.rows()
         return stored if stored is not None else self._none
 
@@ -590,6 +606,11 @@ class Lane:
         whole[kernels.WINDOW] = follower.window
         moving = follower.route.along or follower._settling
         real[kernels.T_WEIGHT] = self._t_weight if moving else 0.0
+        # Across a jump t stands still, but what it went before counts.
+        gone = abs(follower.t - real[kernels.T_SEEN])
+        real[kernels.T_SPENT] = 0.0 if moving else self._t_weight * gone
+        if follower.steps > self.limit:
+            raise TraceError(f"no progress after many steps at tau={follower.tau:.17g}")
         code = int(kernels.follow(form, self._lines, here, active, self._record, real, whole))
         factor.size = int(whole[kernels.SIZE])
         factor.index[:] = self._wholes[kernels.INDEX, : factor.size]

@@ -186,6 +186,7 @@ class KernelGram(Gram):
         self._stamp[place] = self._clock
 
     def _extend(self, rows: int) -> None:
+        rows = min(max(rows, self._most // 4), self.size - self._most)
         self._most += rows
         store = np.empty((self._most, self.size))
         store[: self._store.shape[0]] = self._store
@@ -206,6 +207,12 @@ class KernelGram(Gram):
                 return np.asarray(self._store[held, rows[0]])[None, :]
             self.fetch(rows)
             return self._store[np.ix_(self._slot[rows], columns)]
+        if columns.size > self._most:
+            # More than is kept: computed for this once.
+            out = np.empty((rows.size, columns.size))
+            for k in range(0, columns.size, BATCH):
+                out[:, k : k + BATCH] = self._compute(columns[k : k + BATCH])[:, rows].T
+            return out
         self.fetch(columns)
         return self._store[np.ix_(self._slot[columns], rows)].T
 
@@ -245,7 +252,7 @@ class LinearGram(Gram):
 
     def __init__(self, features: Any) -> None:
         if sp.issparse(features):
-            self._phi: Any = sp.csr_matrix(features, dtype=float)
+            self._phi: Any = sp.csr_matrix(features, dtype=float, copy=True)
             self._phi.sum_duplicates()
             self.diag = np.asarray(self._phi.multiply(self._phi).sum(axis=1)).ravel()
         else:

@@ -99,7 +99,8 @@ class Crossing:
         self._ahead = False
         self._crossings = 0
         # A model with a rule of its own is shown every response.
-        self._asked = type(problem.model).flips is not LossModel.flips
+        rule = getattr(problem.model.flips, "__func__", None)
+        self._asked = rule is not LossModel.flips
         self._passed = np.concatenate([[0], np.cumsum(problem.polylines.jump)]).tolist()
 
     def cross(self, follower: Follower, t: float, stop: float, standing: Index) -> JumpRecord:

@@ -20,9 +20,9 @@ from homotopy.polyline import JUMP, SEAM
 
 __all__ = [
     "back_substitute",
+    "close_window",
     "follow",
     "forward_substitute",
-    "gather_panel",
     "nearest_corner",
     "new_column",
     "remove_column",
@@ -129,15 +129,6 @@ def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
         a, p = weights[k], matrix[rows[k]]
         for j in range(n):
             out[j] += a * p[j]
-
-
-@njit(**OPTIONS)
-def gather_panel(matrix, rows, columns, out):  # type: ignore[no-untyped-def]
-    """``out[k, c] = matrix[rows[k], columns[c]]``."""
-    for k in range(rows.size):
-        row = rows[k]
-        for c in range(columns.size):
-            out[k, c] = matrix[row, columns[c]]
 
 
 @njit(**OPTIONS)
@@ -340,8 +331,9 @@ ARRIVED, DUE, HARD, WALL, WANTED, FULL, REACHED, DONE = 0, 1, 2, 3, 4, 5, 6, 7
     SPENT,
     HORIZON,
     TAU_SEEN,
-) = range(26)
-REALS = 26
+    T_SPENT,
+) = range(27)
+REALS = 27
 # Entries of `whole`.
 (
     MODE,
@@ -831,7 +823,7 @@ def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
         return
     reach = _smallest(times, wanted)
     if not reach > 0.0:
-        whole[way] = min(wanted + wanted // 2, n // 4)
+        whole[way] = min(wanted + wanted // 2, n // 4, room - 1)
         whole[PAUSE] = whole[STEPS] + REST
         return
     count = 0
@@ -839,6 +831,7 @@ def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
         if gaps[i] <= reach and piece[i] % 2 == 0:
             count += 1
     if count > room:
+        whole[PAUSE] = whole[STEPS] + REST
         return
     count = 0
     for i in range(n):
@@ -888,7 +881,8 @@ def close_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
     if spent < 0.5:
         whole[way] = max(whole[way] - whole[way] // 4, whole[LEAST_WANTED])
     elif spent > 0.9 and whole[STEPS] - whole[STEPS_SEEN] < enough:
-        whole[way] = min(whole[way] + whole[way] // 2, here.grid[U].size // 4)
+        most = min(here.grid.shape[1] // 4, act.panel.shape[1] - SPARE - 1)
+        whole[way] = max(min(whole[way] + whole[way] // 2, most), whole[LEAST_WANTED])
         if whole[STEPS] - whole[STEPS_SEEN] < enough // 3:
             whole[PAUSE] = whole[STEPS] + REST
     u, piece, near, du = here.grid[U], here.cells[PIECE], here.cells[NEAR], here.grid[DU]
@@ -947,12 +941,14 @@ def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def
     )
     piece, corner1, shift = here.cells[PIECE], lines.corners[1], here.grid[SHIFTED]
     norm, inner, lift = real[SQUARE], real[INNER_SEEN], real[LIFT]
+    size = 0.0
     for k in range(whole[SIZE]):
         i = index[k]
         aim = corner1[i, piece[i] // 2] if whole[ALONG] else shift[i]
         norm += rate[k] * (aim - border[i] * lift + pull[i])
         inner += rate[k] * seen[i]
-    size = max(norm, real[NORM_SEEN])
+        size += abs(rate[k] * seen[i])
+    size = max(size, max(norm, real[NORM_SEEN]))
     apart = math.sqrt(max(norm - 2.0 * inner + real[NORM_SEEN], 0.0) + 1e-13 * size)
     return apart + real[B_WEIGHT] * abs(lift - real[LIFT_SEEN])
 
@@ -1213,7 +1209,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                 here_by += (w[k] - w_seen[k]) ** 2
                 pace += dw[k] * dw[k]
             here_by = math.sqrt(here_by) + real[B_WEIGHT] * abs(real[B] - real[B_SEEN])
-            here_by += real[T_WEIGHT] * abs(tau - real[T_SEEN])
+            here_by += real[T_WEIGHT] * abs(tau - real[T_SEEN]) + real[T_SPENT]
             pace = math.sqrt(pace) + real[B_WEIGHT] * abs(real[DB] + real[RHO] * real[TARGET])
             pace += real[T_WEIGHT]
             room = real[REACH] - here_by

@@ -214,16 +214,15 @@ class Orientation(Pivots):
         """
         still_u, _ = self._still()
         here = set()
-        for i in tied.tolist():
-            if self.piece[i] % 2 == 0:
-                j = int(self.piece[i]) // 2
-                for c in (j - 1, j):
-                    if not 0 <= c < self.route.kind.shape[1] or self.route.kind[i, c] != JUMP:
-                        continue
-                    rate, at = self.corner_rate(i, c), self.corner(i, c)
-                    if abs(self.u[i] - at) <= self.near_u and abs(self._du[i] - rate) <= still_u:
-                        here.add(i)
-                        self.wall[i] = c
+        flat = tied[self.piece[tied] % 2 == 0]
+        j, last = self.piece[flat] // 2, self.route.kind.shape[1] - 1
+        for offset in (1, 0):
+            c = np.clip(j - offset, 0, last)
+            stands = (j - offset == c) & (self.route.kind[flat, c] == JUMP)
+            stands &= np.abs(self.u[flat] - self.corner(flat, c)) <= self.near_u
+            stands &= np.abs(self._du[flat] - self.corner_rate(flat, c)) <= still_u
+            here.update(flat[stands].tolist())
+            self.wall.update(zip(flat[stands].tolist(), c[stands].tolist(), strict=True))
         # Those whose flip moved nothing are at rest as long as they stand here.
         self.resting &= here
         for i in sorted(here - self.resting):
@@ -285,11 +284,11 @@ class Orientation(Pivots):
             piece[i] = 1 if steep[i] else 2 * (int(j[i]) - c)
         inner = type(self)(self.gram, self.border)
         inner._nested = True
-        inner.piece = piece.copy()
-        inner.alpha = np.where(piece % 2 == 0, slope[rows, piece // 2], 0.0)
+        inner.piece[:] = piece
+        inner.alpha[:] = np.where(piece % 2 == 0, slope[rows, piece // 2], 0.0)
         if self._dalpha.size == self.factor.size:
             inner.alpha[self.factor.index] = sign * self._dalpha
-            inner.b = sign * (self._db + self.rho * r.target1)
+            inner.b[:] = sign * (self._db + self.rho * r.target1)
         snap = Snapshot(slope, corner[:, None], curvature, kind[:, None])
         on_knot = np.flatnonzero(piece == 1)
         top, bottom = (snap.slope_at(on_knot, arm, corner[on_knot]) for arm in (0, 1))
@@ -354,39 +353,43 @@ class Orientation(Pivots):
         self, tied: Index, speeds: Array
     ) -> tuple[tuple[int, int] | None, list[int]]:
         """The first tied coordinate that moves off its piece, with the way it goes (+1: towards
-        larger u or larger alpha), and those that press on a wall."""
+        larger u or larger alpha); or, where there is none, those that press on a wall."""
         sign = self.sign
         still_u, still_a = self._still()
-        walls: list[int] = []
-        r = self.route
-        for i, speed in zip(tied.tolist(), speeds.tolist(), strict=True):
-            p = int(self.piece[i])
-            if p % 2 == 1:
-                low, high = self._end_of_knot(i)
-                low_rate, high_rate = self._end_rates(i)
-                rate = self._dalpha[self.factor.position(i)]
-                near = self.near_a
-                if high - self.alpha[i] <= near and sign * (rate - high_rate) > still_a:
-                    return (i, 1), walls
-                if self.alpha[i] - low <= near and sign * (low_rate - rate) > still_a:
-                    return (i, -1), walls
-                continue
-            way = 0
-            low, high = self._fences(i)
-            low_rate, high_rate = self._fence_rates(i)
-            if high - self.u[i] <= self.near_u and sign * (speed - high_rate) > still_u:
-                way = 1
-            elif self.u[i] - low <= self.near_u and sign * (low_rate - speed) > still_u:
-                way = -1
-            if way:
-                corner = p // 2 if way > 0 else p // 2 - 1
-                if r.kind[i, corner] == JUMP and not r.pin:
-                    walls.append(i)
-                    self.wall[i] = corner
-                else:
-                    self._offence = abs(speed - (high_rate if way > 0 else low_rate))
-                    return (i, way), walls
-        return None, walls
+        steep = self.piece[tied] % 2 == 1
+        way = np.zeros(tied.size, dtype=np.int64)
+        a = tied[steep]
+        if a.size:
+            low, high = self._end_of_knot(a)
+            low_rate, high_rate = self._end_rates(a)
+            rate = self._dalpha[[self.factor.position(i) for i in a.tolist()]]
+            alpha, near = self.alpha[a], self.near_a
+            falls = (alpha - low <= near) & (sign * (low_rate - rate) > still_a)
+            rises = (high - alpha <= near) & (sign * (rate - high_rate) > still_a)
+            way[steep] = np.where(rises, 1, np.where(falls, -1, 0))
+        f, speed = tied[~steep], speeds[~steep]
+        low, high = self._fences(f)
+        low_rate, high_rate = self._fence_rates(f)
+        u, near = self.u[f], self.near_u
+        over = (high - u <= near) & (sign * (speed - high_rate) > still_u)
+        under = (u - low <= near) & (sign * (low_rate - speed) > still_u)
+        turn = np.where(over, 1, np.where(under, -1, 0))
+        wall = np.zeros(f.size, dtype=bool)
+        if not self.route.pin:
+            corner = np.clip(self.piece[f] // 2 - (turn < 0), 0, self.route.kind.shape[1] - 1)
+            wall = (turn != 0) & (self.route.kind[f, corner] == JUMP)
+        way[~steep] = np.where(wall, 0, turn)
+        offenders = np.flatnonzero(way)
+        if offenders.size:
+            k = int(offenders[0])
+            i = int(tied[k])
+            if not steep[k]:
+                q = int(np.count_nonzero(~steep[:k]))
+                self._offence = abs(float(speed[q] - (high_rate if way[k] > 0 else low_rate)[q]))
+            return (i, int(way[k])), []
+        for i, c in zip(f[wall].tolist(), corner[wall].tolist() if wall.any() else [], strict=True):
+            self.wall[i] = c
+        return None, f[wall].tolist()
 
     def _cross(self, i: int, way: int) -> None:
         """Coordinate i passes on to the neighbouring piece."""

@@ -141,6 +141,7 @@ class Pivots(State):
                 # there is rounding.
                 if self._offence * abs(self.route.stop - self.tau) <= self.slack:
                     self._unfence(i)
+                    self.unfenced.add(i)
                     self.due = 0
                     return
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path as FilePath
 from typing import Any
@@ -36,10 +37,14 @@ def one_thread(model: Any) -> AbstractContextManager[Any]:
 @functools.cache
 def announce_compilation() -> None:
     """Say so, once, where the loops have yet to be compiled."""
-    if kernels.follow.signatures:
+    # Without a compiler (NUMBA_DISABLE_JIT) it is a plain function.
+    if getattr(kernels.follow, "signatures", True):
         return
     where = kernels.follow.stats.cache_path
-    if where is None or not any(FilePath(where).glob("kernels.follow-*.nbi")):
+    line = kernels.follow.py_func.__code__.co_firstlineno
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    kept = f"kernels.follow-{line}.{python}*.nbi"
+    if where is None or not any(FilePath(where).glob(kept)):
         logging.getLogger("homotopy").warning(
             "compiling the loops of homotopy-qp (first use after installation; under half a "
             "minute, then kept on disk)"

@@ -121,11 +121,13 @@ class State:
         self._drag = Drag(gram, border)
         self._drag_along: Drag | None = None
         self._touched: set[int] = set()
-        self._strayed: set[int] = set()
+        self.unfenced: set[int] = set()
         self._every = np.arange(n)
         self.near = self._every
         self.window = 0
         self.tau = 0.0
+        self._scaled = False
+        self._nearness = (0.0, 0.0)
         self.route: Route
         self._solved = self._rated = False
 
@@ -158,6 +160,7 @@ class State:
         # Pinned to walls, alpha may grow far beyond its slopes, and with it the rounding of u.
         self.rounding = EPS * mass
         self.slack = FORGIVEN * self.u_scale + 20.0 * self.rounding
+        self._nearness = self.near_u, self.near_a
 
     # ------------------------------------------------------------------ polylines here and now
 
@@ -292,8 +295,6 @@ class State:
             point.trail.setdefault(i, (piece, side))
         if not self.route.along:
             self._touched.add(i)
-        if self.window:
-            self._strayed.add(i)
         if self.ledger is not None:
             self.ledger.change(i, piece, new)
 
@@ -310,6 +311,15 @@ class State:
             self._drag_along = None
             self._set_scales()
             self._fence_all()
+            self._scaled = route.along
+        elif route.along and not self._scaled:
+            # Both ends of the path count, not its start alone.
+            self._set_scales()
+            self._scaled = True
+        for i in self.unfenced:
+            self._fence(i)
+        self.unfenced.clear()
+        self.near_u, self.near_a = self._nearness
         if route.along:
             self._load_along()
         else:
@@ -361,6 +371,8 @@ class State:
             self._note(i, int(self.piece[i]), int(self.side[i]), piece)
             self.piece[i], self.side[i] = piece, side
         self.route, self.tau = point.route, point.tau
+        self._excused.clear()
+        self.wall.clear()
         self.lift[:] = 0.0
         self._drag_along = None
         self._fence_all()

@@ -91,7 +91,7 @@ def kernel_function(kernel: Any, *, gamma: float, degree: int, coef0: float) -> 
     if callable(kernel):
 
         def called(X: Any, Z: Any) -> Array:
-            values = np.asarray(kernel(X, Z), dtype=float)
+            values = np.array(kernel(X, Z), dtype=float)
             if values.shape != (X.shape[0], Z.shape[0]):
                 raise DataError(
                     f"the kernel returned shape {values.shape} for {X.shape[0]} and {Z.shape[0]} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,9 +39,17 @@ def test_large_problems_keep_their_threads(monkeypatch):
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkeypatch, caplog):
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    line = blas_threads.__code__.co_firstlineno
+    # One of an older version is there in any case.
+    (tmp_path / f"kernels.follow-{line + 1}.{python}.nbi").touch()
     if cached:
-        (tmp_path / "kernels.follow-1.py311.nbi").touch()
-    stand_in = SimpleNamespace(signatures=[], stats=SimpleNamespace(cache_path=str(tmp_path)))
+        (tmp_path / f"kernels.follow-{line}.{python}.nbi").touch()
+    stand_in = SimpleNamespace(
+        signatures=[],
+        stats=SimpleNamespace(cache_path=str(tmp_path)),
+        py_func=blas_threads,
+    )
     monkeypatch.setattr(kernels, "follow", stand_in)
     runtime.announce_compilation.cache_clear()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
