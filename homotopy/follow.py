@@ -513,7 +513,7 @@ class Lane:
         real[kernels.B_WEIGHT] = self._b_weight
 
     def _held(self, follower: Follower) -> Index:
-        """The coordinates whose rows must stay: the active, and what an open window goes back to."""
+        """Whose rows must stay: the active, and those that an open window goes back to."""
         active, whole = follower.factor.index, self.whole
         if follower.window != kernels.BY_TURN:
             return active
