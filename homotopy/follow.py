@@ -341,23 +341,25 @@ class Lane:
         self.real, self.whole = np.zeros(kernels.REALS), np.zeros(kernels.WHOLES, dtype=np.int64)
         phi = gram.features()
         empty, none, some = np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros(0)
-        self._features: tuple[Any, ...] = (empty, some, none, none)
+        self._features: tuple[Any, ...] = (empty, empty, some, none, none)
         if phi is None:
             mode, width = kernels.ROWS, 0
         elif sp.issparse(phi):
             mode, width = kernels.SPARSE, phi.shape[1]
             parts = (phi.data, phi.indices.astype(np.int64), phi.indptr.astype(np.int64))
-            self._features = (empty, *parts)
+            self._features = (empty, empty, *parts)
         else:
             mode, width = kernels.DENSE, phi.shape[1]
-            self._features = (phi, some, none, none)
+            self._features = (phi, empty, some, none, none)
         self._none = (empty, none)
         self.whole[kernels.MODE] = mode
         self.whole[kernels.BORDERED] = follower.b.size
         self._space = np.zeros((3, width))
         self._w, self._w_seen = self._space[kernels.W], self._space[kernels.W_SEEN]
         self._steps_seen, self._wanted = 0, LEAST_WINDOW
-        self._b_weight = self._t_weight = 0.0
+        self._b_weight = self._t_weight = self._moves = 0.0
+        self._length = np.sqrt(gram.diag)
+        self._unit = float(self._length.mean()) or 1.0
         self._capacity, self._windowed = 0, False
         self._looked = follower.near
         self._active: Any = None
@@ -396,8 +398,9 @@ class Lane:
         if follower.b.size:
             grid[kernels.BORDER] = follower.border[:, 0]
         self._border, self._near = grid[kernels.BORDER], cells[kernels.NEAR]
-        self._near[:] = follower._every
-        self._here = kernels.Place(grid, cells, follower._found)
+        self._near[:] = cells[kernels.COUNTING] = follower._every
+        packed = grid[:, : n if mode == kernels.DENSE else 0]
+        self._here = kernels.Place(grid, np.zeros(packed.shape), cells, follower._found)
 
     def _make_record(self, segments: int, entries: int) -> None:
         self._record = kernels.Record(
@@ -416,6 +419,7 @@ class Lane:
             self._tables = lines
             self.open = not np.any(lines.curvature)
             self._slopes = np.stack([lines.slope0, lines.slope1])
+            self._moves = float(np.abs(lines.corner1).max(initial=0.0))
             self._corners = np.stack([lines.corner0, lines.corner1])
         self._lines = kernels.Lines(self._slopes, self._corners, route.kind)
         real[kernels.START], real[kernels.STOP] = route.start, route.stop
@@ -485,20 +489,28 @@ class Lane:
         self._w[:] = w
         follower.u[:] = follower._phi @ self._w + self._border * float(follower.b.sum())
         follower._rated = False
-        low, high = follower._fences(follower._every)
-        gap = np.minimum(high - follower.u, follower.u - low) - 2.0 * follower.near_u
-        gap[follower.factor.index] = -1.0
-        moves = np.maximum(np.abs(follower._low1), np.abs(follower._high1))
-        if follower._settling:
-            moves = np.abs(follower.shift)
         # What a unit of reach may do to each: through w, through b, through its corners.
-        length = np.sqrt(follower.gram.diag)
-        unit = float(length.mean()) or 1.0
-        self._b_weight = float(np.abs(self._border).max()) / unit
-        self._t_weight = float(moves.max()) / unit
-        speed = np.maximum(length, np.abs(self._border) / (self._b_weight or 1.0))
-        speed = np.maximum(speed, moves / (self._t_weight or 1.0))
-        distance = gap / np.maximum(speed, 1e-300)
+        moves = float(np.abs(follower.shift).max()) if follower._settling else self._moves
+        self._b_weight = float(np.abs(self._border).max()) / self._unit
+        self._t_weight = moves / self._unit
+        distance = self._here.grid[kernels.GAPS]
+        kernels.reaches(
+            follower.u,
+            follower._low0,
+            follower._low1,
+            follower._high0,
+            follower._high1,
+            follower.shift,
+            self._border,
+            self._length,
+            follower.t,
+            follower.mu,
+            np.array([self._b_weight, self._t_weight]),
+            follower.near_u,
+            follower._settling,
+            distance,
+        )
+        distance[follower.factor.index] = -1.0
         real[kernels.REACH] = np.inf
         follower.near, follower.window = follower._every, kernels.BY_PLACE
         wanted = self._wanted + follower.factor.size
@@ -507,6 +519,13 @@ class Lane:
             if reach > 0.0:
                 follower.near = np.flatnonzero(distance <= reach)
                 real[kernels.REACH] = reach
+        packed = self.whole[kernels.MODE] == kernels.DENSE and follower.near.size < n
+        packed = packed and self._w.size <= n
+        self.whole[kernels.PACKED] = packed
+        if packed:
+            self._here.cells[kernels.SEAT, follower.near] = np.arange(follower.near.size)
+            columns = np.ascontiguousarray(follower._phi[follower.near].T)
+            self._form = self._form._replace(packed=columns)
         self._w_seen[:] = self._w
         real[kernels.B_SEEN] = follower.b.sum()
         real[kernels.T_SEEN] = follower.tau if follower._settling else follower.t
@@ -611,7 +630,14 @@ class Lane:
         real[kernels.T_SPENT] = 0.0 if moving else self._t_weight * gone
         if follower.steps > self.limit:
             raise TraceError(f"no progress after many steps at tau={follower.tau:.17g}")
+        if follower.window != kernels.BY_PLACE:
+            whole[kernels.PACKED] = 0
+        near, packed = follower.near, here.packed[:, : follower.near.size]
+        if whole[kernels.PACKED]:
+            np.take(here.grid, near, axis=1, out=packed)
         code = int(kernels.follow(form, self._lines, here, active, self._record, real, whole))
+        if whole[kernels.PACKED]:
+            follower.u[near] = packed[kernels.U]
         factor.size = int(whole[kernels.SIZE])
         factor.index[:] = self._wholes[kernels.INDEX, : factor.size]
         self._known = (factor, factor.version, drag, drag.version, follower.route, factor.size)

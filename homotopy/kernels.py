@@ -25,6 +25,7 @@ __all__ = [
     "forward_substitute",
     "nearest_corner",
     "new_column",
+    "reaches",
     "remove_column",
     "standing",
     "total_loss",
@@ -208,15 +209,37 @@ def write_flat(  # type: ignore[no-untyped-def]
                 alpha[i] = slope0[i, j] + slope1[i, j] * t + lift[i] * mu
 
 
+@njit(**OPTIONS)
+def reaches(  # type: ignore[no-untyped-def]
+    u, low0, low1, high0, high1, shift, border, length, t, mu, weights, near, settling, out
+):
+    """How far each flat coordinate is from its corners, in units of what w, b and t may do to it.
+
+    `weights` are those of b and of t against w; only the shift moves corners while settling.
+    """
+    for i in range(u.size):
+        place = u[i] - shift[i] * mu
+        gap = min(high0[i] + high1[i] * t - place, place - low0[i] - low1[i] * t) - 2.0 * near
+        move = abs(shift[i]) if settling else max(abs(low1[i]), abs(high1[i]))
+        speed = length[i]
+        if weights[0] > 0.0:
+            speed = max(speed, abs(border[i]) / weights[0])
+        if weights[1] > 0.0:
+            speed = max(speed, move / weights[1])
+        out[i] = gap / max(speed, 1e-300)
+
+
 # What the compiled travel works on, in few arrays: every array passed costs time to compile.
 
 
 class Form(NamedTuple):
-    """The quadratic form: rows of Q (``store[slot[i]]``), or features, dense or in CSR form."""
+    """The quadratic form: rows of Q (``store[slot[i]]``), or features, dense or in CSR form;
+    `packed` holds the dense features of those looked at in a window by place, a row a feature."""
 
     store: Any
     slot: Any
     phi: Any
+    packed: Any
     data: Any
     indices: Any
     indptr: Any
@@ -231,9 +254,13 @@ class Lines(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the follower stands: a row for each of the names below, a column a coordinate."""
+    """Where the follower stands: a row for each of the names below, a column a coordinate.
+
+    `packed` is the same for those looked at in a window by place, side by side.
+    """
 
     grid: Any
+    packed: Any
     cells: Any
     found: Any
 
@@ -256,8 +283,8 @@ class Place(NamedTuple):
     TIMES,
     SEEN,
 ) = range(15)
-PIECE, SIDE, NEAR, SEAT = range(4)
-GRID, CELLS = 15, 4
+PIECE, SIDE, NEAR, SEAT, COUNTING = range(5)
+GRID, CELLS = 15, 5
 
 
 class Active(NamedTuple):
@@ -368,8 +395,9 @@ REALS = 27
     ENOUGH_ALONG,
     OPENED,
     PAUSE,
-) = range(32)
-WHOLES = 32
+    PACKED,
+) = range(33)
+WHOLES = 33
 # Windows: none, by how far w has gone (features), by how far w' has turned (rows).
 NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
 
@@ -562,7 +590,15 @@ def _all_rates(form, here, act, real, whole):  # type: ignore[no-untyped-def]
         for j in range(n):
             largest = max(largest, abs(du[j]))
         return largest
-    _responses(form.phi, form.data, form.indices, form.indptr, near, count, act.space[DW], du)
+    dw = act.space[DW]
+    if whole[PACKED]:
+        near, border = here.cells[COUNTING], here.packed[BORDER]
+        du = here.packed[DU]
+        for k in range(count):
+            du[k] = 0.0
+        weighted_rows(form.packed, near[: dw.size], dw, du[:count])
+    else:
+        _responses(form.phi, form.data, form.indices, form.indptr, near, count, dw, du)
     for k in range(count):
         i = near[k]
         du[i] += border[i] * lift
@@ -586,6 +622,10 @@ def _set_piece(lines, here, rec, whole, i, piece, side):  # type: ignore[no-unty
         if j < lines.kind.shape[1]:
             here.grid[HIGH0, i] = lines.corners[0, i, j]
             here.grid[HIGH1, i] = lines.corners[1, i, j]
+    if whole[PACKED]:
+        k = here.cells[SEAT, i]
+        for row in range(LOW0, HIGH1 + 1):
+            here.packed[row, k] = here.grid[row, i]
     whole[PIVOTS] += 1
     whole[SOLVED] = 0
     whole[RATED] = 0
@@ -976,6 +1016,15 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
     sign = 1.0 if stop > start else -1.0
     dt = 1.0 if along else 0.0
     dmu = 1.0 - dt
+    seat = here.cells[SEAT]
+    packed = whole[PACKED] != 0
+    # Those looked at: side by side where they are packed, else in their places.
+    look, lu, ldu, lshift = near, u, du, shift
+    llow0, llow1, lhigh0, lhigh1 = low0, low1, high0, high1
+    if packed:
+        look, lu, ldu = here.cells[COUNTING], here.packed[U], here.packed[DU]
+        lshift, llow0, llow1 = here.packed[SHIFTED], here.packed[LOW0], here.packed[LOW1]
+        lhigh0, lhigh1 = here.packed[HIGH0], here.packed[HIGH1]
     tied_ready = False
     tied = 0
     while True:
@@ -996,8 +1045,13 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
         near_u, near_a = real[NEAR_U], real[NEAR_A]
         if not tied_ready:
             tied = standing(
-                near, whole[LOOKED], u, low0, low1, high0, high1, shift, t, mu, near_u, found
+                look, whole[LOOKED], lu, llow0, llow1, lhigh0, lhigh1, lshift, t, mu, near_u, found
             )
+            if packed:
+                for q in range(tied):
+                    k = found[q]
+                    found[q] = near[k]
+                    u[near[k]] = lu[k]
         for k in range(size):
             i = index[k]
             j = piece[i] // 2
@@ -1138,6 +1192,10 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             for k in range(size):
                 fastest = max(fastest, abs(rates[k]))
             blur = 4.0 * EPS * abs(tau)
+            if packed:
+                for q in range(tied):
+                    if seat[found[q]] >= 0:
+                        du[found[q]] = ldu[seat[found[q]]]
             real[NEAR_U] = near_u = max(near_u, blur * largest)
             real[NEAR_A] = near_a = max(near_a, blur * fastest)
         if not pin:
@@ -1160,15 +1218,15 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                         return HARD
         # The step.
         step = nearest_corner(
-            near,
+            look,
             whole[LOOKED],
-            u,
-            du,
-            low0,
-            low1,
-            high0,
-            high1,
-            shift,
+            lu,
+            ldu,
+            llow0,
+            llow1,
+            lhigh0,
+            lhigh1,
+            lshift,
             t,
             mu,
             dt,
@@ -1257,12 +1315,17 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
             whole[SEGMENTS] += 1
         tied = 0
         for k in range(whole[LOOKED]):
-            i = near[k]
-            u[i] += length * du[i]
-            place = u[i] - shift[i] * mu
-            if high0[i] + high1[i] * t - place <= near_u or place - low0[i] - low1[i] * t <= near_u:
-                found[tied] = i
+            i = look[k]
+            lu[i] += length * ldu[i]
+            place = lu[i] - lshift[i] * mu
+            if (
+                lhigh0[i] + lhigh1[i] * t - place <= near_u
+                or place - llow0[i] - llow1[i] * t <= near_u
+            ):
+                found[tied] = near[k]
                 tied += 1
+                if packed:
+                    u[near[k]], du[near[k]] = lu[i], ldu[i]
         tied_ready = True
         if cut:
             if whole[WINDOW] == BY_PLACE:
