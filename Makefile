@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint docs clean
+.PHONY: help demo test test-all lint docs bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -35,6 +35,10 @@ lint: $(VENV)/.installed-lint ## check format, lint and types
 docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
+	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
+	$(BIN)/python benchmarks/speed.py --data "$(DATA)" --quick
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -41,8 +41,8 @@ class ConditionalQP:
         The coordinate of each z.
     way : array (q,)
         +1 where z raises alpha, -1 where it lowers it (a wall to the right).
-    price, lower, upper, bend : arrays (q,)
-        Corner, bounds and quadratic term (1/c, else 0) of each z.
+    price, upper, bend : arrays (q,)
+        Corner, upper bound (the lower is 0) and quadratic term (1/c, else 0) of each z.
     """
 
     problem: Problem

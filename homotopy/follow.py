@@ -43,15 +43,14 @@ REFRESH = 64
 BURST = 256
 # Fewer coordinates are not worth choosing among.
 LEAST_WINDOW = 512
-# Multiplications in a product with the active rows above which it is worth avoiding.
-# (across a jump, along the path).
+# Multiplications in a product with the active rows above which it is worth avoiding (across a jump,
+# along the path), and in one with all features.
 HEAVY = (60_000, 40_000)
+WIDE = 60_000
 # Corners met at the present speeds before the horizon; coordinates looked at, at the least.
 AHEAD, LEAST_AHEAD = 24, 96
 # A window should last so many steps (across a jump, along the path).
 ENOUGH_STEPS = (6, 16)
-# The same for a product with all features.
-WIDE = 60_000
 # What a look takes besides its arithmetic, in multiplications.
 LOOK = 1.4e6
 # The most coordinates looked at in a window by turn.

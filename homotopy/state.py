@@ -5,10 +5,10 @@ alpha is known.  Every F coordinate has fences, the corners between which its u 
 contiguous arrays that change only when a piece does; every coordinate on a knot has ends, the
 slopes between which its alpha is free.
 
-Where Q is given by features and n is large, only the coordinates *within reach* are looked at: w
-has moved by |w - w'| since all were last looked at, so u_i by at most ``|phi_i| |w - w'|`` and what
-b and t add; who was farther from its corners than that needs no look.  u of the others is stale
-until `State.widen` is called.
+Where n is large only some coordinates are looked at, through one of two *windows* (docs/theory.md):
+by place, where Q is given by features and w is at hand, or by turn, where Q is given by columns.
+Who is left out cannot meet a corner before the window ends.  While one is open u of the others is
+stale; `State.widen` brings it up to date and looks at all again.
 
 alpha_A and u are integrated, never recomputed from the partition: in a nearly singular active
 system recomputing would throw alpha about within its bounds.  `State.refresh` measures the
@@ -63,7 +63,8 @@ class State:
     Attributes
     ----------
     alpha, u : arrays (n,)
-        Current alpha and response.  alpha of flat coordinates is written by `refresh` only.
+        Current alpha and response.  alpha of flat coordinates is up to date after `write_alpha`
+        only, u of coordinates outside of a window after `widen`.
     b : array (m,)
         Border multipliers.
     piece : int array (n,)
@@ -73,7 +74,9 @@ class State:
     lift, shift : arrays (n,)
         How the polylines stand off at mu = 1 (see `homotopy.route`).
     near : int array
-        The coordinates that are looked at, ascending.
+        The coordinates that are looked at in a window by place, else all; ascending.
+    window : int
+        The window that is open, by its number in `homotopy.kernels`; 0 is none.
     wall : dict
         Coordinate -> the jump corner it presses on, for those `orient` returned.
     changed : dict
