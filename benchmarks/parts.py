@@ -21,8 +21,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 import numpy as np  # noqa: E402
 
-from homotopy import Homotopy, follow  # noqa: E402
-from homotopy.follow import Lane  # noqa: E402
+from homotopy import Homotopy, lane  # noqa: E402
+from homotopy.lane import Lane  # noqa: E402
 from homotopy.ledger import Ledger  # noqa: E402
 from homotopy_plugins import HingeRamp  # noqa: E402
 
@@ -55,8 +55,8 @@ def _closed(self: Lane, follower: Any) -> None:
 
 
 PARTS: dict[str, Callable[[], Any]] = {
-    "windows by turn (columns of Q)": lambda: changed(follow, "HEAVY", (NEVER, NEVER)),
-    "windows by place (features)": lambda: changed(follow, "WIDE", NEVER),
+    "windows by turn (columns of Q)": lambda: changed(lane, "HEAVY", (NEVER, NEVER)),
+    "windows by place (features)": lambda: changed(lane, "WIDE", NEVER),
     "ledger (objective at jumps)": lambda: changed(Ledger, "open", classmethod(lambda *_: None)),
     "compiled travel, windows with it": lambda: changed(Lane, "board", _closed),
 }

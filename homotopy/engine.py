@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import REPAIR, Follower, Segment
+from homotopy.follow import Follower
 from homotopy.guess import carry_over, convex_guess, estimate_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
+from homotopy.lane import Segment
 from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
@@ -22,6 +23,7 @@ from homotopy.path import Path, Segments, Status
 from homotopy.polyline import JUMP, Snapshot
 from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
+from homotopy.state import REPAIR
 
 __all__ = ["Homotopy", "Progress"]
 

@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
-from homotopy.follow import REPAIR, Follower
+from homotopy.follow import Follower
 from homotopy.model import LossModel, Problem
 from homotopy.pivot import Unbounded
 from homotopy.polyline import SEAM
 from homotopy.route import Route
-from homotopy.state import Point
+from homotopy.state import REPAIR, Point
 
 __all__ = ["Crossing", "JumpRecord"]
 

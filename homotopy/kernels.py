@@ -759,7 +759,10 @@ def _pulls(lines, here, whole, i, way):  # type: ignore[no-untyped-def]
     j = piece // 2
     if piece % 2 == 1:
         return lines.slopes[1, i, j if way > 0 else j + 1] != 0.0
-    return lines.slopes[1, i, j] != 0.0 or lines.slopes[1, i, j + way] != 0.0
+    if lines.slopes[1, i, j] != 0.0:
+        return True
+    seam = lines.kind[i, j if way > 0 else j - 1] == SEAM
+    return seam and lines.slopes[1, i, j + way] != 0.0
 
 
 @njit(**INNER)
@@ -997,7 +1000,8 @@ def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def
 def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped-def]
     """Go from break-point to break-point until something is out of the ordinary.
 
-    Returns one of the codes above; the state is consistent whatever it is.
+    Returns one of the codes above.  Whatever it is the state is consistent, but for u outside of a
+    window that is open: `close_window` sees to that.
     """
     alpha, u, du, piece, side = (
         here.grid[ALPHA],

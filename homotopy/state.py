@@ -40,6 +40,8 @@ EPS = float(np.finfo(float).eps)
 NEAR = 1e-11
 # A coordinate that cannot be stopped may drift by this part of the scale before it is an error.
 FORGIVEN = 1e-9
+# A residual above this part of the scale is repaired.
+REPAIR = 1e-10
 # Active coordinates whose response is checked after a jump.
 PROBES = 4
 

@@ -13,8 +13,9 @@ import pytest
 import scipy.sparse as sp
 from problems import Case, case
 
-from homotopy import DenseGram, Homotopy, KernelGram, Path, follow, kernels
-from homotopy.follow import Follower, Lane
+from homotopy import DenseGram, Homotopy, KernelGram, Path, kernels, lane
+from homotopy.follow import Follower
+from homotopy.lane import Lane
 from homotopy.ledger import Ledger
 from homotopy.model import Problem
 
@@ -24,13 +25,13 @@ GRID = list(itertools.product(("hinge", "lad"), ("rbf", "linear"), ("theta", "s"
 @pytest.fixture
 def opened(monkeypatch):
     """Windows as small as can be, wherever they can be; a call counts those opened."""
-    monkeypatch.setattr(follow, "HEAVY", (-1, -1))
-    monkeypatch.setattr(follow, "WIDE", 0)
-    monkeypatch.setattr(follow, "LOOK", 0.0)
-    monkeypatch.setattr(follow, "LEAST_AHEAD", 3)
-    monkeypatch.setattr(follow, "AHEAD", 3)
-    monkeypatch.setattr(follow, "LEAST_WINDOW", 5)
-    monkeypatch.setattr(follow, "ENOUGH_STEPS", (3, 4))
+    monkeypatch.setattr(lane, "HEAVY", (-1, -1))
+    monkeypatch.setattr(lane, "WIDE", 0)
+    monkeypatch.setattr(lane, "LOOK", 0.0)
+    monkeypatch.setattr(lane, "LEAST_AHEAD", 3)
+    monkeypatch.setattr(lane, "AHEAD", 3)
+    monkeypatch.setattr(lane, "LEAST_WINDOW", 5)
+    monkeypatch.setattr(lane, "ENOUGH_STEPS", (3, 4))
     lanes, looks = [], []
     begin, look_around = Lane.__init__, Lane._look_around
 
@@ -44,7 +45,7 @@ def opened(monkeypatch):
 
     monkeypatch.setattr(Lane, "__init__", begun)
     monkeypatch.setattr(Lane, "_look_around", looked)
-    return lambda: sum(looks) + sum(int(lane.whole[kernels.OPENED]) for lane in lanes)
+    return lambda: sum(looks) + sum(int(one.whole[kernels.OPENED]) for one in lanes)
 
 
 @pytest.fixture
@@ -85,8 +86,8 @@ def test_windows_change_nothing(kind, kernel, way, intercept, opened):
     certificate = path.certify()
     assert certificate.ok, str(certificate)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(follow, "HEAVY", (2**62, 2**62))
-        patch.setattr(follow, "WIDE", np.inf)
+        patch.setattr(lane, "HEAVY", (2**62, 2**62))
+        patch.setattr(lane, "WIDE", np.inf)
         assert_same_path(path, problem.trace())
 
 
