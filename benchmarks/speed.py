@@ -177,10 +177,10 @@ def convex_objective(spec: Spec, machine: SVC | SVR, X: Array, y: Array) -> tupl
 def warm_up(spec: Spec) -> None:
     """Load every compiled loop and library that the row needs."""
     rng = np.random.default_rng(SEED)
-    X = rng.standard_normal((40, 3))
-    y = np.sign(X[:, 0] + 0.5 * rng.standard_normal(40))
+    X = rng.standard_normal((400, 10))
+    y = np.sign(X[:, 0] + 0.5 * rng.standard_normal(400))
     if spec["data"] in REGRESSION:
-        y = X[:, 0] + rng.standard_normal(40)
+        y = X[:, 0] + rng.standard_normal(400)
     small = {**spec, "s": 1.0, "C": 1.0}
     Homotopy(build(small, X, y)).trace().certify()
     Homotopy(start_only(build(small, X, y))).trace()
