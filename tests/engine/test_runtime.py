@@ -30,6 +30,17 @@ def test_small_problems_run_on_one_thread_and_give_the_others_back():
     assert blas_threads() == before
 
 
+def test_the_last_of_two_traces_lifts_the_limit():
+    before = blas_threads()
+    first, second = runtime.one_thread(Model(10)), runtime.one_thread(Model(20))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before
+
+
 def test_large_problems_keep_their_threads(monkeypatch):
     monkeypatch.setattr(runtime, "MANY", 5)
     before = blas_threads()
