@@ -226,9 +226,18 @@ class Orientation(Pivots):
         # Those whose flip moved nothing are at rest as long as they stand here.
         self.resting &= here
         for i in sorted(here - self.resting):
-            if self.factor.pivot(self._active_row(i), self.diag[i]) > HELD * self.diag[i]:
+            if self._freedom(i) > HELD * self.diag[i]:
                 return [i]
         return []
+
+    def _freedom(self, i: int) -> float:
+        """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
+        if i not in self.factor:
+            return self.factor.pivot(self._active_row(i), float(self.diag[i]))
+        # On a slanted piece it is in the factor itself, with 1/c on its diagonal.
+        unit = (self.factor.index == i).astype(float)
+        own = float(unit @ self.factor.solve(unit))
+        return 1.0 / own - 1.0 / float(self.route.lines.curvature[i, self.piece[i] // 2])
 
     def _rounding_decides(self, i: int, way: int) -> bool:
         """Whether coordinate i has gone to and fro at this point: then its speed is rounding.

@@ -148,8 +148,10 @@ class State:
             u_scale = max(u_scale, float(np.median(finite)), 1e-3 * float(finite.max()))
             slope = lines.slope0 + lines.slope1 * t
             a_scale = max(a_scale, float(np.abs(slope[np.isfinite(slope)]).max(initial=0.0)))
-        self.u_scale = u_scale if u_scale > 0.0 else max(float(np.abs(self.u).max()), 1e-300)
         heaviest = float(self.diag.max())
+        # With every corner at 0 the scale is what alpha can do to u.
+        possible = max(float(np.abs(self.u).max()), heaviest * a_scale, 1e-300)
+        self.u_scale = u_scale if u_scale > 0.0 else possible
         reach = self.u_scale / heaviest if heaviest > 0.0 else np.inf
         a_scale = a_scale if a_scale > 0.0 else reach
         self.a_scale = a_scale if np.isfinite(a_scale) and a_scale > 0.0 else 1.0

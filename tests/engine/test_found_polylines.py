@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toys import Toy
 
-from homotopy import Affine, Homotopy, Jump, Knot, Slope
+from homotopy import Affine, Homotopy, Jump, Knot, LinearGram, Slope
 
 inf = np.inf
 FOUND = {
@@ -262,3 +262,30 @@ def test_what_once_failed_is_certified(name):
     certificate = path.certify()
     assert path.complete
     assert certificate.ok, str(certificate)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="a coordinate rides along on a jump corner; known gap",
+)
+def test_a_slanted_coordinate_does_not_ride_on_a_jump_corner():
+    """At t = 2/3 two coordinates change sides and nothing moves; from there on the balance takes
+    the fourth along at 3/2, exactly as fast as its jump corner goes."""
+    phi = np.array([[0.0], [1.0], [0.0], [0.0]])
+    y, drift = np.array([0.0, 3.0, 1.0, 0.0]), np.array([0.0, 0.5, 0.0, 1.5])
+
+    def pieces(t):
+        knot = y + drift * t
+        return (
+            Slope("far+", 2.0 * (1.0 - t)),
+            Jump(knot - 0.5),
+            Slope("near+", 2.0 + 2.0 * knot, curvature=2.0),
+            Knot("E", knot),
+            Slope("near-", 2.0 * knot - 0.5, curvature=2.0),
+            Jump(knot + 0.5),
+            Slope("far-", -0.5 * (1.0 - t)),
+        )
+
+    model = Toy(LinearGram(phi), (0.0, 1.0), pieces, border=np.ones((4, 1)))
+    assert Homotopy(model).trace(start=np.zeros(4)).certify().ok

@@ -249,6 +249,24 @@ def test_what_once_failed_is_certified(name):
     assert certificate.ok, str(certificate)
 
 
+def test_every_corner_at_zero_and_nothing_to_fit():
+    """No corner gives a scale: it is what alpha can do to the response."""
+    weights = np.array([1.0] + 11 * [0.0] + [0.5, 0.5, 1.0])
+    model = LADRamp(
+        np.ones((15, 1)),
+        np.zeros(15),
+        C=0.1,
+        kernel="linear",
+        path="s",
+        s=0.3,
+        fit_intercept=True,
+        sample_weight=weights,
+    )
+    path = Homotopy(model).trace()
+    assert path.breakpoints.size == 1
+    assert path.certify().ok
+
+
 def test_who_is_pressed_against_a_wall_is_not_let_go_when_many_ties_are_resolved():
     """Integer rows tie by the dozen at s = -3, -2, -1 and 0.  An earlier version let a pinned
     coordinate go while its alpha was far from the slope, and had to cross the jump late."""
