@@ -32,6 +32,8 @@ Index = npt.NDArray[np.int64]
 
 # A jump that cannot be crossed where it is, is crossed this part of the span later.
 LATE = 1e-10
+# A residual above this at the end of a path is no rounding.
+MISTAKEN = 1e-6
 # So many of them on one path mean that it gets nowhere.
 MOST_LATE = 20
 
@@ -215,9 +217,12 @@ class _Trace:
             self._point()
 
     def finish(self) -> None:
-        """Make sure that what was integrated all the way is still true."""
+        """Make sure that what was integrated all the way is still true.
+
+        This is for mistakes, which are large; how exact the path is, the certificate says.
+        """
         if self.start != self.stop:
-            self.crossing.check(self.follower, self.t)
+            self.crossing.check(self.follower, self.t, MISTAKEN)
 
     @property
     def arrived(self) -> bool:

@@ -192,7 +192,8 @@ class Follower(Orientation):
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
         moved = np.count_nonzero(self.alpha) / max(self.factor.size, 1)
-        most = 8 * REFRESH
+        # On small problems it costs next to nothing.
+        most = int(REFRESH * np.clip(self.u.size / 250.0, 1.0, 8.0))
         if self._phi is not None:
             # Windows by place recompute w and u whenever they end.
             most = max(most, self.u.size // 8)

@@ -178,9 +178,9 @@ class Crossing:
         follower.write_alpha()
         return self.problem.objective(t, follower.alpha, follower.b, follower.u)
 
-    def check(self, follower: Follower, t: float) -> None:
+    def check(self, follower: Follower, t: float, most: float = RESIDUAL) -> None:
         """Refuse to go on from a point that is not an optimum."""
-        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
+        if follower.refresh() > most + 10.0 * follower.rounding / follower.u_scale:
             raise TraceError(
                 f"at {self.problem.model.parameter}={t:.17g} a residual of "
                 f"{follower.residual():.2g} is left"
