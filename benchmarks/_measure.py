@@ -415,6 +415,19 @@ def plain(value: Any) -> Any:
     return value
 
 
+def read_rows(files: Iterable[Path], amounts: Iterable[str]) -> list[dict[str, Any]]:
+    """The rows that `write_json` wrote, with the columns `amounts` as amounts again."""
+    rows = [row for file in files for row in json.loads(file.read_text())["rows"]]
+    for row in rows:
+        for name in amounts:
+            value = row.get(name)
+            if isinstance(value, str):
+                row[name] = Amount(float(value[1:]), value[0])
+            elif value is not None:
+                row[name] = Amount(float(value))
+    return rows
+
+
 def write_json(file: Path | None, **content: Any) -> None:
     """Write `content` and the machine; called after every row, so that a broken run leaves its
     rows."""

@@ -34,6 +34,7 @@ from _measure import (
     print_machine,
     print_trouble,
     ratio,
+    read_rows,
     seconds,
     start_only,
     timed,
@@ -62,6 +63,10 @@ KERNELS = ("rbf", "linear")
 COSTS = (0.1, 1.0, 10.0)
 PATHS = ("theta", "s")
 GRIDS = (5, 20, 100)
+AMOUNTS = (
+    *("total", "start", "trace", "libsvm", "ours/libsvm"),
+    *(f"cccp{count}{per}" for count in GRIDS for per in ("", "/ours")),
+)
 
 SEED = 0
 TRAINING = 0.4
@@ -370,10 +375,12 @@ def print_means(rows: list[dict[str, Any]]) -> None:
     names = ["ours/libsvm", *(f"cccp{count}/ours" for count in GRIDS)]
     for path in PATHS:
         here = [row for row in rows if row["path"] == path]
-        means = {name: geometric_mean(row.get(name) for row in here) for name in names}
-        shown = ", ".join(f"{name} {mean}" for name, mean in means.items() if mean is not None)
-        if here:
-            print(f"  {path}-path, {len(here)} rows: {shown}")
+        for kernels in (KERNELS, *((kernel,) for kernel in KERNELS)):
+            chosen = [row for row in here if row["kernel"] in kernels]
+            means = {name: geometric_mean(row.get(name) for row in chosen) for name in names}
+            shown = ", ".join(f"{name} {mean}" for name, mean in means.items() if mean is not None)
+            if chosen:
+                print(f"  {path}-path, {' and '.join(kernels)}, {len(chosen)} rows: {shown}")
 
 
 def check_targets(rows: list[dict[str, Any]]) -> Targets:
@@ -411,15 +418,39 @@ def _certified(row: Mapping[str, Any]) -> bool:
     return bool(row["worst"] <= CERTIFIED and row["parts"]["path"]["complete"])
 
 
+def show(row: Mapping[str, Any]) -> None:
+    TABLE.row({**row, "C": f"{row['C']:g}"})
+    print_trouble(row["parts"])
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """What all rows say together."""
+    print_agreement(rows)
+    print_means(rows)
+    check_targets(rows).print()
+
+
 def main() -> int:
     options = parser(__doc__, limit=120.0, quick_limit=15.0)
-    options.add_argument("--data", type=Path, required=True, help="folder of NAME.npz files")
+    source = options.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="folder of NAME.npz files")
+    source.add_argument(
+        "--join", nargs="+", type=Path, metavar="FILE", help="measure nothing, show these --json"
+    )
     options.add_argument("--only", nargs="+", metavar="NAME", help="these data sets only")
     options.add_argument("--kernel", nargs="+", choices=KERNELS)
     options.add_argument("--C", nargs="+", type=float)
     options.add_argument("--path", nargs="+", choices=PATHS)
     options.add_argument("--rows", type=int, help="at most so many training rows")
     chosen = parse(options)
+    if chosen.join:
+        rows = read_rows(chosen.join, AMOUNTS)
+        rows.sort(key=lambda row: (CLASSIFICATION + REGRESSION).index(row["data"]))
+        TABLE.head()
+        for row in rows:
+            show(row)
+        report(rows)
+        return 0
     unknown = sorted(set(chosen.only or ()) - {*CLASSIFICATION, *REGRESSION})
     if unknown:
         options.error(
@@ -435,17 +466,14 @@ def main() -> int:
         print("cccp not available: its columns stay empty")
     print()
     TABLE.head()
-    rows: list[dict[str, Any]] = []
+    rows = []
     for spec in specs(chosen):
         row = measure_row(spec, chosen.limit)
         del row["folder"]
         rows.append(row)
-        TABLE.row({**row, "C": f"{row['C']:g}"})
-        print_trouble(row["parts"])
+        show(row)
         write_json(chosen.json, benchmark="speed", limit=chosen.limit, rows=rows)
-    print_agreement(rows)
-    print_means(rows)
-    check_targets(rows).print()
+    report(rows)
     return 0
 
 
