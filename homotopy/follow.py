@@ -112,7 +112,6 @@ class Follower(Orientation):
         self.b += length * (self._db + self.rho * self.route.target1)
         near = self.near
         self.u[near] += length * self._du[near]
-        self.window = 0
         self.tau = self.route.stop if arrived else self.tau + length
         self.steps += 1
         return step

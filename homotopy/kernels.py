@@ -438,25 +438,6 @@ def _inner(phi, data, indices, indptr, i, index, size, out):  # type: ignore[no-
 
 
 @njit(**INNER, fastmath=FAST)
-def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore[no-untyped-def]
-    """``out[i] = <phi_i, w>`` for i in `rows`."""
-    if phi.size:
-        for k in range(count):
-            i = rows[k]
-            total = 0.0
-            for c in range(phi.shape[1]):
-                total += phi[i, c] * w[c]
-            out[i] = total
-        return
-    for k in range(count):
-        i = rows[k]
-        total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            total += data[p] * w[indices[p]]
-        out[i] = total
-
-
-@njit(**INNER, fastmath=FAST)
 def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
     """``<phi_i, w>``."""
     total = 0.0
@@ -467,6 +448,13 @@ def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
         for p in range(indptr[i], indptr[i + 1]):
             total += data[p] * w[indices[p]]
     return total
+
+
+@njit(**INNER, fastmath=FAST)
+def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore[no-untyped-def]
+    """``out[i] = <phi_i, w>`` for i in `rows`."""
+    for k in range(count):
+        out[rows[k]] = _response(phi, data, indices, indptr, rows[k], w)
 
 
 @njit(**INNER)
@@ -633,15 +621,12 @@ def _set_piece(lines, here, rec, whole, i, piece, side):  # type: ignore[no-unty
 
 @njit(**INNER)
 def _pull_on(form, lines, here, act, real, whole, i, j, sign):  # type: ignore[no-untyped-def]
-    """Slope j of coordinate i joins (sign 1) or leaves (-1) the moving slopes.  Returns False
-    where the column of i is needed and missing."""
+    """Slope j of coordinate i joins (sign 1) or leaves (-1) the moving slopes; its row is there."""
     rate = lines.slopes[1, i, j] if whole[ALONG] else here.grid[LIFTED, i]
     if rate == 0.0:
-        return True
+        return
     rate *= sign
     if whole[MODE] == ROWS:
-        if form.slot[i] < 0:
-            return False
         weight = here.grid[DIAG, i] - real[RHO] * here.grid[BORDER, i] * here.grid[BORDER, i]
         real[SQUARE] += rate * (2.0 * act.pull[i] + rate * weight)
         store, slot, pull = form.store, form.slot[i], act.pull
@@ -659,7 +644,6 @@ def _pull_on(form, lines, here, act, real, whole, i, j, sign):  # type: ignore[n
         real[PULL] = math.sqrt(total) * real[LARGEST]
     real[BALANCE] += rate * here.grid[BORDER, i]
     whole[READY] = 0
-    return True
 
 
 @njit(**INNER)
@@ -721,9 +705,7 @@ def _enter(form, lines, here, rec, act, real, whole, i, corner, slope, side):  #
         if not pivot > 16.0 * EPS * (1.0 + math.sqrt(size)) * mass:
             return HARD
     alpha = _slope_now(lines, here, real, whole, i, slope)
-    if not _pull_on(form, lines, here, act, real, whole, i, slope, -1.0):
-        whole[WANT] = i
-        return WANTED
+    _pull_on(form, lines, here, act, real, whole, i, slope, -1.0)
     here.grid[ALPHA, i] = alpha
     _set_piece(lines, here, rec, whole, i, 2 * corner + 1, side)
     pivot = math.sqrt(pivot)
@@ -766,7 +748,7 @@ def _pulls(lines, here, whole, i, way):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER)
-def _look_at(form, lines, here, act, real, whole, i):  # type: ignore[no-untyped-def]
+def _look_at(form, here, act, whole, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which has just left the factor, among those looked at."""
     if here.cells[SEAT, i] >= 0:
         return
@@ -810,7 +792,7 @@ def _smallest(values, k):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER)
-def _open_window(form, lines, here, act, real, whole):  # type: ignore[no-untyped-def]
+def _open_window(form, here, act, real, whole):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken.
 
     As long as w' is what it is now, u_i goes on at u_i'.  w' turns at every break-point; what that
@@ -973,7 +955,7 @@ def close_window(form, lines, here, act, real, whole):  # type: ignore[no-untype
 
 
 @njit(**INNER, fastmath=FAST)
-def _turned(form, here, lines, act, real, whole):  # type: ignore[no-untyped-def]
+def _turned(here, lines, act, real, whole):  # type: ignore[no-untyped-def]
     """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
     border, pull, seen, index, rate = (
         here.grid[BORDER],
@@ -1167,7 +1149,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
                     position += 1
                 _remove(act, whole, position)
                 if whole[WINDOW] == BY_TURN:
-                    _look_at(form, lines, here, act, real, whole, i)
+                    _look_at(form, here, act, whole, i)
                 alpha[i] = _slope_now(lines, here, real, whole, i, slope)
                 _set_piece(lines, here, rec, whole, i, 2 * slope, np.int64(0))
                 _pull_on(form, lines, here, act, real, whole, i, slope, 1.0)
@@ -1257,7 +1239,7 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
         cut = False
         turn = 0.0
         if whole[WINDOW] == BY_TURN:
-            turn = _turned(form, here, lines, act, real, whole)
+            turn = _turned(here, lines, act, real, whole)
             room = min((real[REACH] - real[SPENT]) / turn, abs(real[HORIZON] - tau))
             if step > room:
                 if not room > 1e-3 * step:
@@ -1339,4 +1321,4 @@ def follow(form, lines, here, act, rec, real, whole):  # type: ignore[no-untyped
         elif whole[WINDOW] == NO_WINDOW and whole[MODE] == ROWS and not arrived:
             heavy = whole[HEAVY_ALONG] if along else whole[HEAVY_ACROSS]
             if size * u.size > heavy and whole[STEPS] >= whole[PAUSE]:
-                _open_window(form, lines, here, act, real, whole)
+                _open_window(form, here, act, real, whole)

@@ -444,7 +444,6 @@ class Orientation(Pivots):
             raise TraceError(f"the border could not be balanced at tau={self.tau:.17g}")
         self.b += step * direction
         self.u += step * du
-        self.window = 0
         self._offence = np.inf
         way = 1 if du[i] > 0 else -1
         corner = int(self.piece[i]) // 2 - (0 if way > 0 else 1)
