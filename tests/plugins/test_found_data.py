@@ -249,6 +249,19 @@ def test_what_once_failed_is_certified(name):
     assert certificate.ok, str(certificate)
 
 
+def integer_rows(seed, most):
+    """Fewer than `most` rows of small integers and noisy labels, as fuzzing draws them."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, most)), int(rng.integers(1, 6))
+    rng.choice(["normal", "int", "bin", "stack", "half"])
+    X = rng.normal(size=(n, d))
+    X = np.round(X * rng.choice([0.5, 1, 2]))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
+    y[y == 0] = 1
+    y[rng.random(n) < 0.15] *= -1
+    return X, y
+
+
 def test_every_corner_at_zero_and_nothing_to_fit():
     """No corner gives a scale: it is what alpha can do to the response."""
     weights = np.array([1.0] + 11 * [0.0] + [0.5, 0.5, 1.0])
@@ -270,14 +283,7 @@ def test_every_corner_at_zero_and_nothing_to_fit():
 def test_who_is_pressed_against_a_wall_is_not_let_go_when_many_ties_are_resolved():
     """Integer rows tie by the dozen at s = -3, -2, -1 and 0.  An earlier version let a pinned
     coordinate go while its alpha was far from the slope, and had to cross the jump late."""
-    rng = np.random.default_rng(141423)
-    n, d = int(rng.integers(2, 120)), int(rng.integers(1, 6))
-    rng.choice(["normal", "int", "bin", "stack", "half"])
-    X = rng.normal(size=(n, d))
-    X = np.round(X * rng.choice([0.5, 1, 2]))
-    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
-    y[y == 0] = 1
-    y[rng.random(n) < 0.15] *= -1
+    X, y = integer_rows(141423, 120)
     model = HingeRamp(X, y, C=0.1, kernel="linear", path="s", s=1.0, theta=0.5, fit_intercept=True)
     path = Homotopy(model, d_step="homotopy").trace()
     assert path.counts["late_jumps"] == 0
@@ -287,13 +293,6 @@ def test_who_is_pressed_against_a_wall_is_not_let_go_when_many_ties_are_resolved
 
 def test_a_smaller_factor_may_take_the_place_of_a_larger():
     """Resolving many ties replaces the factor by a fresh one, of less capacity than the last."""
-    rng = np.random.default_rng(252054)
-    n, d = int(rng.integers(2, 60)), int(rng.integers(1, 6))
-    rng.choice(["normal", "int", "bin", "stack", "half"])
-    X = rng.normal(size=(n, d))
-    X = np.round(X * rng.choice([0.5, 1, 2]))
-    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
-    y[y == 0] = 1
-    y[rng.random(n) < 0.15] *= -1
+    X, y = integer_rows(252054, 60)
     model = HingeRamp(X, y, C=1e-3, gamma=0.5, path="theta", s=1.0, fit_intercept=True)
     assert Homotopy(model).trace().certify().ok
