@@ -452,9 +452,24 @@ def _response(phi, data, indices, indptr, i, w):  # type: ignore[no-untyped-def]
 
 @njit(**INNER, fastmath=FAST)
 def _responses(phi, data, indices, indptr, rows, count, w, out):  # type: ignore[no-untyped-def]
-    """``out[i] = <phi_i, w>`` for i in `rows`."""
+    """``out[i] = <phi_i, w>`` for i in `rows`.
+
+    Not by `_response`: the call in the loop made a whole path a fifth slower.
+    """
+    if phi.size:
+        for k in range(count):
+            i = rows[k]
+            total = 0.0
+            for c in range(phi.shape[1]):
+                total += phi[i, c] * w[c]
+            out[i] = total
+        return
     for k in range(count):
-        out[rows[k]] = _response(phi, data, indices, indptr, rows[k], w)
+        i = rows[k]
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+        out[i] = total
 
 
 @njit(**INNER)
