@@ -23,11 +23,14 @@ from homotopy.model import LossModel
 from homotopy.path import Path, Status
 from homotopy.polyline import Jump, Knot, Slope
 from homotopy.registry import installed_plugins, load_plugin
+from homotopy.stays import Stays
+from homotopy.validation import Best, ValidationCurve
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Affine",
+    "Best",
     "Certificate",
     "Check",
     "ConditionalQP",
@@ -48,8 +51,10 @@ __all__ = [
     "Progress",
     "Slope",
     "Status",
+    "Stays",
     "TraceError",
     "UnknownPluginError",
+    "ValidationCurve",
     "installed_plugins",
     "load_plugin",
     "osqp_solver",

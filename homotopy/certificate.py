@@ -25,6 +25,7 @@ __all__ = ["Certificate", "Check", "certify"]
 Array = npt.NDArray[np.float64]
 
 BATCH = 64
+SIDES = ("before", "after")
 # u is a sum; its scale is at least this part of the sum of the sizes of its terms, which puts the
 # rounding of the sum (a few 1e-16 of them) just below a tolerance of 1e-8.
 ROUNDED = 1e-7
@@ -219,6 +220,14 @@ class _Examination:
                 self.previous = point
         self._falls()
 
+    def look_at(self, values: Array) -> None:
+        """The conditions that hold at a single t, at each of `values` and on both sides of it."""
+        places = {self.path._locate(t, side) for t in values.tolist() for side in SIDES}
+        points = [(k, t, "inside") for k, t in sorted(places)]
+        for first in range(0, len(points), BATCH):
+            for point in self._recompute(points[first : first + BATCH]):
+                self._conditions(point)
+
     def _recompute(self, batch: list[tuple[int, float, str]]) -> list[_Point]:
         path, problem = self.path, self.problem
         alphas = np.stack([path._alpha_on(k, t) for k, t, _ in batch], axis=1)
@@ -305,12 +314,16 @@ class _Examination:
         return Certificate(tuple(getattr(self, name).check(name, tol) for name in names), tol)
 
 
-def certify(path: Path, tol: float = 1e-8) -> Certificate:
-    """Check `path` at every break-point, both sides of every jump, and inside every segment."""
+def certify(path: Path, tol: float = 1e-8, at: npt.ArrayLike | None = None) -> Certificate:
+    """Check `path` at every break-point, both sides of every jump, and inside every segment; or
+    the optimality conditions at the values `at` alone."""
     if not tol > 0.0:
         raise PathError(f"certify: tol must be positive, got {tol!r}")
     examination = _Examination(path)
-    examination.run()
+    if at is None:
+        examination.run()
+    else:
+        examination.look_at(np.atleast_1d(np.asarray(at, dtype=float)))
     return examination.certificate(tol)
 
 

@@ -19,10 +19,11 @@ from homotopy.lane import Segment
 from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
-from homotopy.path import Path, Segments, Status
+from homotopy.path import Path, Status
 from homotopy.polyline import JUMP, Snapshot
 from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
+from homotopy.segments import Segments
 from homotopy.state import REPAIR
 
 __all__ = ["Homotopy", "Progress"]
@@ -249,7 +250,7 @@ class _Trace:
             raise ModelError(f"start: expected an alpha of shape ({n},), got {alpha.shape}")
         if not np.all(np.isfinite(alpha)):
             raise ModelError("start: alpha holds values that are not finite")
-        return alpha, estimate_border(problem, snap, alpha)
+        return self._polished(snap, alpha, estimate_border(problem, snap, alpha))
 
     def _from_path(self, start: Path, snap: Snapshot) -> tuple[Array, Array]:
         """Begin where another path is nearest to the start of the span."""
@@ -264,9 +265,14 @@ class _Trace:
         if lines.names == problem.polylines.names:
             alpha = carry_over(alpha, start.pieces(t), lines.at(t), snap)
         b = b if b.size == m else estimate_border(problem, snap, alpha)
+        return self._polished(snap, alpha, b)
+
+    def _polished(self, snap: Snapshot, alpha: Array, b: Array) -> tuple[Array, Array]:
+        """Bring a guess near, which is cheaper than making a distant one exact step by step; where
+        the model is not convex it is left alone, because it chooses the local optimum."""
         if np.any((snap.kind == JUMP) & np.isfinite(snap.corner)):
             return alpha, b
-        return convex_guess(problem, snap, alpha, b)
+        return convex_guess(self.problem, snap, alpha, b)
 
     def _cross_late(self) -> JumpRecord:
         """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.

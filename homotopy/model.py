@@ -7,7 +7,7 @@ Subclass `LossModel`, set `gram`, `span` (and `border` for unpenalised direction
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from homotopy import kernels
 from homotopy.affine import Affine
-from homotopy.errors import ModelError
+from homotopy.errors import DataError, ModelError
 from homotopy.gram import Gram, with_rows
 from homotopy.polyline import Jump, Knot, Polylines, Slope
 
@@ -49,6 +49,8 @@ class LossModel(ABC):
         B, the unpenalised columns.
     border_target : number, array (m,) or Affine
         e(t); 0 by default.
+    validation_loss : str
+        The loss of `Path.validation_curve` unless told otherwise; "absolute" by default.
     """
 
     gram: Gram
@@ -56,6 +58,7 @@ class LossModel(ABC):
     parameter: str = "t"
     border: Array | None = None
     border_target: Any = 0.0
+    validation_loss: str = "absolute"
 
     @abstractmethod
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
@@ -98,6 +101,48 @@ class LossModel(ABC):
             f"{type(self).__name__} has no decision function; override "
             "LossModel.decision_function to evaluate a path on new data"
         )
+
+    def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
+        """``decision_function`` at the same new data for many points of a path.
+
+        The answer takes alphas (n, k) and border multipliers (m, k) and returns the values (N, k).
+        By default `decision_function` is called for one column after the other.
+        """
+
+        def values(alphas: Array, bs: Array) -> Array:
+            columns = zip(alphas.T, bs.T, strict=True)
+            return np.stack(
+                [
+                    self.decision_function(X, np.ascontiguousarray(a), intercept(b))
+                    for a, b in columns
+                ],
+                axis=1,
+            )
+
+        return values
+
+    def held_out_target(self, y: Any) -> Array:
+        """Targets of held-out rows as numbers on the scale of `decision_function`."""
+        name = type(self).__name__
+        try:
+            target = np.array(y, dtype=float)
+        except (TypeError, ValueError):
+            raise DataError(f"{name}: held-out targets must be numbers") from None
+        if target.ndim != 1 or target.size == 0:
+            raise DataError(
+                f"{name}: held-out targets must be a list of numbers, got shape {target.shape}"
+            )
+        if not np.all(np.isfinite(target)):
+            i = int(np.flatnonzero(~np.isfinite(target))[0])
+            raise DataError(f"{name}: held-out target {i} is {target[i]}; targets must be finite")
+        return target
+
+
+def intercept(b: Array) -> Any:
+    """b as users see it: a float with one border column (0.0 with none), else an array."""
+    if b.size == 0:
+        return 0.0
+    return float(b[0]) if b.size == 1 else b
 
 
 @attrs.frozen(eq=False)

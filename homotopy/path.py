@@ -20,13 +20,16 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 from homotopy.jump import JumpRecord
-from homotopy.model import LossModel, Problem
+from homotopy.model import LossModel, Problem, intercept
 from homotopy.report import counted, summary
+from homotopy.segments import Segments, locate, read_only
 
 if TYPE_CHECKING:
     from homotopy.certificate import Certificate
+    from homotopy.stays import Stays
+    from homotopy.validation import ValidationCurve
 
-__all__ = ["Path", "Segments", "Status"]
+__all__ = ["Path", "Status"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -45,52 +48,6 @@ class Status(enum.Enum):
 
 
 _JUMP_ARRAYS = ("t", "before", "after", "rounds", "moved", "steps", "solver", "offset", "flipped")
-
-
-def _read_only(value: Any) -> Any:
-    array = np.array(value)
-    array.setflags(write=False)
-    return array
-
-
-@attrs.frozen(eq=False)
-class Segments:
-    """The stored path: segment k runs from ``start[k]`` to ``stop[k]`` in the order of travel.
-
-    ``active[offset[k]:offset[k+1]]`` are its active coordinates, ``alpha_start`` and
-    ``alpha_stop`` their alpha at its two ends; ``changed[event[k]:event[k+1]]`` are the
-    coordinates that change piece on entering segment k, ``changed_to`` the pieces.  A segment of
-    length zero holds one point (a start or an end that stands on a jump).
-    """
-
-    start: Array = attrs.field(converter=_read_only)
-    stop: Array = attrs.field(converter=_read_only)
-    offset: Index = attrs.field(converter=_read_only)
-    active: Index = attrs.field(converter=_read_only)
-    alpha_start: Array = attrs.field(converter=_read_only)
-    alpha_stop: Array = attrs.field(converter=_read_only)
-    b_start: Array = attrs.field(converter=_read_only)
-    b_stop: Array = attrs.field(converter=_read_only)
-    event: Index = attrs.field(converter=_read_only)
-    changed: Index = attrs.field(converter=_read_only)
-    changed_to: Index = attrs.field(converter=_read_only)
-    first_piece: Index = attrs.field(converter=_read_only)
-
-    def __len__(self) -> int:
-        return int(self.start.size)
-
-    def pieces(self, k: int) -> Index:
-        """The piece of every coordinate on segment k."""
-        piece: Index = self.first_piece.copy()
-        end = self.event[k + 1]
-        # Later events overwrite earlier ones: NumPy assigns in order.
-        piece[self.changed[:end]] = self.changed_to[:end]
-        return piece
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        return sum(int(getattr(self, a.name).nbytes) for a in attrs.fields(Segments))
 
 
 _ARRAYS = tuple(a.name for a in attrs.fields(Segments)) + tuple(f"jump_{a}" for a in _JUMP_ARRAYS)
@@ -113,6 +70,17 @@ class Path:
     counts: dict[str, int]
     problem: Problem = attrs.field(alias="problem")
 
+    def __reduce__(self) -> Any:
+        # The problem is compiled again from the model, as after `load`.
+        return _restored, (
+            self.model,
+            self.segments,
+            self.jumps,
+            self.status,
+            self.span,
+            self.counts,
+        )
+
     # ------------------------------------------------------------------ shape
 
     @property
@@ -121,7 +89,7 @@ class Path:
         s = self.segments
         points = np.concatenate([s.start, s.stop[-1:]])
         keep = np.concatenate([[True], points[1:] != points[:-1]])
-        return _read_only(points[keep])  # type: ignore[no-any-return]
+        return read_only(points[keep])  # type: ignore[no-any-return]
 
     @property
     def traced(self) -> tuple[float, float]:
@@ -143,8 +111,6 @@ class Path:
         )
 
     def _locate(self, t: float, side: str) -> tuple[int, float]:
-        if side not in ("after", "before"):
-            raise PathError(f"side must be 'after' or 'before', got {side!r}")
         s, name = self.segments, self.model.parameter
         try:
             value = float(t)
@@ -160,17 +126,13 @@ class Path:
             )
         value = min(max(value, low), high)
         sign = 1.0 if stop >= start else -1.0
-        if side == "after":
-            k = int(np.searchsorted(sign * s.start, sign * value, side="right")) - 1
-        else:
-            k = int(np.searchsorted(sign * s.stop, sign * value, side="left"))
-        return min(max(k, 0), len(s) - 1), value
+        return int(locate(s.start, s.stop, sign, value, side)), value
 
     # ------------------------------------------------------------------ values
 
-    def _alpha_on(self, k: int, t: float) -> Array:
+    def _alpha_on(self, k: int, t: float, piece: Index | None = None) -> Array:
         s, lines = self.segments, self.problem.polylines
-        piece = s.pieces(k)
+        piece = s.pieces(k) if piece is None else piece
         rows, j = np.arange(piece.size), piece // 2
         alpha = np.where(piece % 2 == 0, lines.slope0[rows, j] + lines.slope1[rows, j] * t, 0.0)
         part = slice(s.offset[k], s.offset[k + 1])
@@ -202,10 +164,7 @@ class Path:
 
     def intercept(self, t: float, side: str = "after") -> Any:
         """b at `t`: a float with one border column (0.0 with none), else an array."""
-        b = self.border_multipliers(t, side)
-        if b.size == 0:
-            return 0.0
-        return float(b[0]) if b.size == 1 else b
+        return intercept(self.border_multipliers(t, side))
 
     def response(self, t: float, side: str = "after") -> Array:
         """``u = Q alpha + B b`` at `t`, computed from alpha."""
@@ -231,15 +190,45 @@ class Path:
     def decision_function(self, X: Any, t: float, side: str = "after") -> Array:
         """The fitted function at new data (models with a kernel)."""
         k, t = self._locate(t, side)
-        b = self._b_on(k, t)
-        intercept: Any = 0.0 if b.size == 0 else float(b[0]) if b.size == 1 else b
-        return self.model.decision_function(X, self._alpha_on(k, t), intercept)
+        return self.model.decision_function(X, self._alpha_on(k, t), intercept(self._b_on(k, t)))
 
-    def certify(self, tol: float = 1e-8) -> Certificate:
-        """Check the path from alpha and the data alone; see `Certificate`."""
+    def validation_curve(
+        self, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None
+    ) -> ValidationCurve:
+        """The mean loss on held-out rows for *every* t of the path, exactly.
+
+        Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere and
+        not on a grid: each sign change is located, the least value is least.
+
+        Parameters
+        ----------
+        X, y
+            Held-out rows, as `decision_function` takes them, and their targets or labels.
+        loss : {"zero-one", "hinge", "absolute", "squared"}, optional
+            "zero-one" (the part of rows with a wrong sign; f = 0 counts as negative) is piecewise
+            constant in t, "hinge" and "absolute" piecewise linear, "squared" piecewise quadratic.
+            The default is the model's: "zero-one" for classification, else "absolute".
+        sample_weight : array (N,), optional
+        """
+        from homotopy.validation import validation_curve
+
+        return validation_curve(self, X, y, loss=loss, sample_weight=sample_weight)
+
+    def stays(self, *names: str) -> Stays:
+        """When each coordinate is on one of the named pieces; see `Stays`."""
+        from homotopy.stays import stays
+
+        return stays(self, names)
+
+    def certify(self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None) -> Certificate:
+        """Check the path from alpha and the data alone; see `Certificate`.
+
+        With `at` (one t or several) only the optimality conditions at those t are checked, on both
+        sides, which takes a product or two.
+        """
         from homotopy.certificate import certify
 
-        return certify(self, tol)
+        return certify(self, tol, at)
 
     def summary(self) -> str:
         """A readable account: span, break-points, jumps."""
@@ -327,6 +316,13 @@ class Path:
             counts=header["counts"],
             problem=problem,
         )
+
+
+_PICKLED = ("model", "segments", "jumps", "status", "span", "counts")
+
+
+def _restored(model: LossModel, *fields: Any) -> Path:
+    return Path(model, *fields, problem=Problem.compile(model))  # type: ignore[misc]
 
 
 def fingerprint(problem: Problem) -> str:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, ModelError, Slope
 from homotopy.gram import MEMORY
-from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows
+from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows, finite
 from homotopy_plugins.ramp import ramp_parameters
 
 __all__ = ["HingeRamp"]
@@ -61,6 +61,9 @@ class HingeRamp(KernelModel):
     Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
     """
 
+    validation_loss = "zero-one"
+    outlier_pieces = ("O",)
+
     def __init__(
         self,
         X: Any,
@@ -81,13 +84,9 @@ class HingeRamp(KernelModel):
         name = type(self).__name__
         rows = check_rows(X, name)
         self.classes, self.y = two_classes(y, rows.shape[0], name)
-        self.path, self.theta, self.s = ramp_parameters(path, theta, s, name)
-        if self.s > 1.0:
-            raise ModelError(
-                f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
-            )
+        self.path, self.theta = ramp_parameters(path, theta, name)
         self.parameter = self.path
-        self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+        self._set_threshold(s)
         self._prepare(
             rows,
             sign=self.y,
@@ -101,6 +100,15 @@ class HingeRamp(KernelModel):
             cache_size=cache_size,
         )
 
+    def _set_threshold(self, s: float) -> None:
+        name = type(self).__name__
+        self.s = finite(s, "s", name)
+        if self.s > 1.0:
+            raise ModelError(
+                f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
+            )
+        self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)
         return (
@@ -110,6 +118,21 @@ class HingeRamp(KernelModel):
             Knot("E", 1.0),
             Slope("R", 0.0),
         )
+
+    def held_out_target(self, y: Any) -> Array:
+        """Labels as -1 / +1; those the model was not fitted on are refused."""
+        labels = np.asarray(y)
+        if labels.ndim != 1 or labels.size == 0:
+            raise DataError(
+                f"{type(self).__name__}: held-out labels must be a list, got shape {labels.shape}"
+            )
+        strange = labels[~np.isin(labels, self.classes)]
+        if strange.size:
+            raise DataError(
+                f"{type(self).__name__}: held-out label {strange[0]!r} is none of the two classes "
+                f"{self.classes[0]!r} and {self.classes[1]!r}"
+            )
+        return np.where(labels == self.classes[1], 1.0, -1.0)
 
 
 def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:

@@ -17,7 +17,7 @@ from numba import njit
 
 from homotopy import DataError, ModelError
 
-__all__ = ["KERNELS", "kernel_function", "kernel_rows"]
+__all__ = ["KERNELS", "Kernel", "kernel_function", "kernel_rows"]
 
 Array = npt.NDArray[np.float64]
 Kernel = Callable[[Any, Any], Array]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +13,12 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, LossModel, ModelError
-from homotopy_plugins.kernel_functions import KERNELS, kernel_function, kernel_rows
+from homotopy_plugins.kernel_functions import KERNELS, Kernel, kernel_function, kernel_rows
 
 __all__ = ["KernelModel"]
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 # A kernel matrix with an eigenvalue below minus this part of the largest is indefinite.
 INDEFINITE = 1e-8
@@ -56,19 +60,51 @@ class KernelModel(LossModel):
         if not isinstance(degree, int | np.integer) or degree < 1:
             raise ModelError(f"{name}: degree must be a positive integer, got {degree!r}")
         self.degree = int(degree)
-        self.coef0 = _finite(coef0, "coef0", name)
+        self.coef0 = finite(coef0, "coef0", name)
         self.fit_intercept = bool(fit_intercept)
         self.sample_weight = _weights(sample_weight, sign.size, name)
         self._sign = sign
-        self._function = None
-        if kernel != "precomputed":
-            self._function = kernel_function(
-                kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-            )
         self.cache_size = positive(cache_size, "cache_size", name)
-        self.gram = self._build_gram(name)
+        self._function = self._kernel_function()
+        self._check_kernel(name)
+        self.gram = self._build_gram()
         if self.fit_intercept:
             self.border = sign[:, None].copy()
+
+    def varied(self, *, C: float | None = None, s: float | None = None) -> Self:
+        """The same model with another C or threshold; both share data and columns of the kernel.
+
+        `s` is the threshold of the theta-path or the end of the s-path.
+        """
+        other = copy.copy(self)
+        if C is not None:
+            other.C = positive(C, "C", type(self).__name__)
+        if s is not None:
+            other._set_threshold(s)
+        return other
+
+    @abstractmethod
+    def _set_threshold(self, s: float) -> None:
+        """Take `s` as the threshold of the theta-path or the end of the s-path; sets `span`."""
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__ |= self.__dict__
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Functions and kernel columns are made again when needed.
+        return {k: v for k, v in self.__dict__.items() if k not in ("gram", "_function")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._function = self._kernel_function()
+        self.gram = self._build_gram()
+
+    def _kernel_function(self) -> Kernel | None:
+        if self.kernel == "precomputed":
+            return None
+        return kernel_function(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
 
     @property
     def cost(self) -> Array:
@@ -76,20 +112,26 @@ class KernelModel(LossModel):
         weighted: Array = self.C * self.sample_weight
         return weighted
 
-    def _build_gram(self, name: str) -> Gram:
+    def _check_kernel(self, name: str) -> None:
+        """Refuse what is not symmetric and positive semidefinite, where that is not certain."""
+        X = self.X
+        if self.kernel == "precomputed":
+            self.X = _checked_kernel_matrix(X, name)
+        elif self.kernel == "sigmoid" or callable(self.kernel):
+            assert self._function is not None
+            n = self._sign.size
+            some = np.linspace(0, n - 1, min(n, TESTED_ROWS)).astype(int)
+            block = self._function(X[some], X[some])
+            _check_definite(_check_symmetric(block, name), name)
+
+    def _build_gram(self) -> Gram:
         X, sign = self.X, self._sign
         if self.kernel == "precomputed":
-            return DenseGram(_checked_kernel_matrix(X, name) * np.outer(sign, sign))
+            return DenseGram(X * np.outer(sign, sign))
         if self.kernel == "linear":
             return LinearGram(sp.diags(sign) @ X if sp.issparse(X) else X * sign[:, None])
         assert self._function is not None
-        function = self._function
-        if self.kernel == "sigmoid" or callable(self.kernel):
-            some = np.linspace(0, sign.size - 1, min(sign.size, TESTED_ROWS)).astype(int)
-            block = function(X[some], X[some])
-            _check_definite(_check_symmetric(block, name), name)
-
-        rows = kernel_rows(self.kernel, function, self.gamma, X)
+        rows = kernel_rows(self.kernel, self._function, self.gamma, X)
 
         def columns(index: npt.NDArray[np.int64]) -> Array:
             block = rows(X[index])
@@ -110,29 +152,53 @@ class KernelModel(LossModel):
 
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
         """``f(x) = sum_i alpha_i sign_i K(x_i, x) + b``; X is K(new, train) if precomputed."""
+        used = np.flatnonzero(alpha)
+        weights = alpha[used] * self._sign[used]
+        return np.asarray(self._expand(self._new_rows(X), used, weights) + intercept)
+
+    def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
+        new = self._new_rows(X)
+        n = self._sign.size
+        kept: Array | None = None
+        fits = 8e-6 * new.shape[0] * n <= self.cache_size
+        if fits and self.kernel not in ("linear", "precomputed"):
+            kept = np.concatenate([block for _, block in self._blocks(new, np.arange(n))])
+
+        def values(alphas: Array, bs: Array) -> Array:
+            weights = alphas * self._sign[:, None]
+            f = self._expand(new, np.arange(n), weights) if kept is None else kept @ weights
+            return np.asarray(f + bs[0] if bs.shape[0] else f)
+
+        return values
+
+    def _new_rows(self, X: Any) -> Any:
         name = type(self).__name__
         new = check_rows(X, name)
-        expected = self._sign.size if self.kernel == "precomputed" else self.X.shape[1]
+        expected = self.X.shape[1]
         if new.shape[1] != expected:
             what = "training samples" if self.kernel == "precomputed" else "features"
             raise DataError(
                 f"{name}: X has {new.shape[1]} columns, the model has {expected} {what}"
             )
-        used = np.flatnonzero(alpha)
-        weights = alpha[used] * self._sign[used]
+        return new
+
+    def _expand(self, new: Any, used: Index, weights: Array) -> Array:
+        """``sum_i weights_i K(x_i, x)`` over the rows `used`; weights (m,) or (m, k)."""
         if self.kernel == "linear":
-            w = np.asarray(self.X[used].T @ weights)
-            return np.asarray(new @ w + intercept)
+            return np.asarray(new @ np.asarray(self.X[used].T @ weights))
         if self.kernel == "precomputed":
-            columns = new[:, used]
-            return np.asarray(columns @ weights + intercept)
+            return np.asarray(new[:, used] @ weights)
+        out = np.empty((new.shape[0], *weights.shape[1:]))
+        for rows, block in self._blocks(new, used):
+            out[rows] = block @ weights
+        return out
+
+    def _blocks(self, new: Any, used: Index) -> Iterator[tuple[slice, Array]]:
+        """The kernel between new rows and the rows `used`, some new rows at a time."""
         assert self._function is not None
-        step = max(1, 20_000_000 // max(used.size, 1))
-        parts = [
-            self._function(new[k : k + step], self.X[used]) @ weights
-            for k in range(0, new.shape[0], step)
-        ]
-        return np.asarray(np.concatenate(parts) + intercept)
+        step, old = max(1, 20_000_000 // max(used.size, 1)), self.X[used]
+        for k in range(0, new.shape[0], step):
+            yield slice(k, k + step), self._function(new[k : k + step], old)
 
 
 def check_rows(X: Any, name: str) -> Any:
@@ -183,7 +249,7 @@ def _number(value: Any, what: str, name: str) -> float:
         raise ModelError(f"{name}: {what} must be a number, got {value!r}") from None
 
 
-def _finite(value: Any, what: str, name: str) -> float:
+def finite(value: Any, what: str, name: str) -> float:
     number = _number(value, what, name)
     if not np.isfinite(number):
         raise ModelError(f"{name}: {what} must be finite, got {value!r}")

@@ -57,6 +57,8 @@ class LADRamp(KernelModel):
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
 
+    outlier_pieces = ("O+", "O-")
+
     def __init__(
         self,
         X: Any,
@@ -78,10 +80,10 @@ class LADRamp(KernelModel):
         name = type(self).__name__
         rows = check_rows(X, name)
         self.y = _targets(y, rows.shape[0], name)
-        self.path, self.theta, self.s = ramp_parameters(path, theta, s, name)
-        positive(self.s, "s", name)
-        self.s_stop = None if s_stop is None else positive(s_stop, "s_stop", name)
+        self.path, self.theta = ramp_parameters(path, theta, name)
         self.parameter = self.path
+        self.s = positive(s, "s", name)
+        self.s_stop = None if s_stop is None else positive(s_stop, "s_stop", name)
         self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
         self._prepare(
             rows,
@@ -95,6 +97,14 @@ class LADRamp(KernelModel):
             sample_weight=sample_weight,
             cache_size=cache_size,
         )
+
+    def _set_threshold(self, s: float) -> None:
+        threshold = positive(s, "s", type(self).__name__)
+        if self.path == "theta":
+            self.s = threshold
+        else:
+            self.s_stop = threshold
+            self.span = (np.inf, threshold)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)

@@ -1,0 +1,88 @@
+"""How a path is stored: segments, each linear in t, and the log of piece changes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+
+__all__ = ["Segments", "locate", "read_only"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+def read_only(value: Any) -> Any:
+    """A copy as an array that cannot be written to."""
+    array = np.array(value)
+    array.setflags(write=False)
+    return array
+
+
+def locate(start: Array, stop: Array, sign: float, t: Any, side: str) -> Index:
+    """Which of the intervals from ``start[k]`` to ``stop[k]``, one after the other in the
+    direction `sign`, holds `t`: where two meet the later one (``side="after"``) or the earlier."""
+    if side == "after":
+        k = np.searchsorted(sign * start, sign * np.asarray(t), side="right") - 1
+    elif side == "before":
+        k = np.searchsorted(sign * stop, sign * np.asarray(t), side="left")
+    else:
+        raise PathError(f"side must be 'after' or 'before', got {side!r}")
+    return np.clip(k, 0, start.size - 1)
+
+
+@attrs.frozen(eq=False)
+class Segments:
+    """The stored path: segment k runs from ``start[k]`` to ``stop[k]`` in the order of travel.
+
+    ``active[offset[k]:offset[k+1]]`` are its active coordinates, ``alpha_start`` and
+    ``alpha_stop`` their alpha at its two ends; ``changed[event[k]:event[k+1]]`` are the
+    coordinates that change piece on entering segment k, ``changed_to`` the pieces.  A segment of
+    length zero holds one point (a start or an end that stands on a jump).
+    """
+
+    start: Array = attrs.field(converter=read_only)
+    stop: Array = attrs.field(converter=read_only)
+    offset: Index = attrs.field(converter=read_only)
+    active: Index = attrs.field(converter=read_only)
+    alpha_start: Array = attrs.field(converter=read_only)
+    alpha_stop: Array = attrs.field(converter=read_only)
+    b_start: Array = attrs.field(converter=read_only)
+    b_stop: Array = attrs.field(converter=read_only)
+    event: Index = attrs.field(converter=read_only)
+    changed: Index = attrs.field(converter=read_only)
+    changed_to: Index = attrs.field(converter=read_only)
+    first_piece: Index = attrs.field(converter=read_only)
+
+    def __reduce__(self) -> Any:
+        # Through the converters again: what comes back is read-only too.
+        return type(self), attrs.astuple(self, recurse=False)
+
+    def __len__(self) -> int:
+        return int(self.start.size)
+
+    def pieces(self, k: int) -> Index:
+        """The piece of every coordinate on segment k."""
+        piece: Index = self.first_piece.copy()
+        end = self.event[k + 1]
+        # Later events overwrite earlier ones: NumPy assigns in order.
+        piece[self.changed[:end]] = self.changed_to[:end]
+        return piece
+
+    def walk(self) -> Iterator[Index]:
+        """The piece of every coordinate on one segment after the other; one array, kept up."""
+        piece: Index = self.first_piece.copy()
+        for k in range(len(self)):
+            part = slice(self.event[k], self.event[k + 1])
+            piece[self.changed[part]] = self.changed_to[part]
+            yield piece
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return sum(int(getattr(self, a.name).nbytes) for a in attrs.fields(Segments))

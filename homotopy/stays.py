@@ -1,0 +1,119 @@
+"""When each coordinate of a path is on certain pieces (which rows are outliers, and where)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+from homotopy.segments import read_only
+
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["Stays", "stays"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Stays:
+    """For every coordinate the part of the path that it spends on some pieces.
+
+    Attributes
+    ----------
+    parameter : str
+        The name of t.
+    pieces : tuple of str
+        Their names.
+    traced : (float, float)
+        The path, in the order of travel.
+    first : array (n,)
+        The t at which each coordinate first comes onto one of them; NaN for those that never do.
+    share : array (n,)
+        The part of the path spent on them, 0 to 1 (on a path of one point 0 or 1).
+    row, start, stop : arrays
+        Every stay, by coordinate and then in the order of travel: which, from where, to where.
+    """
+
+    parameter: str
+    pieces: tuple[str, ...]
+    traced: tuple[float, float]
+    first: Array = attrs.field(converter=read_only)
+    share: Array = attrs.field(converter=read_only)
+    row: Index = attrs.field(converter=read_only)
+    start: Array = attrs.field(converter=read_only)
+    stop: Array = attrs.field(converter=read_only)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the converters again: what comes back is read-only too.
+        return type(self), attrs.astuple(self, recurse=False)
+
+    def of(self, i: int) -> tuple[tuple[float, float], ...]:
+        """The stays of coordinate i, in the order of travel."""
+        n = self.first.size
+        if not -n <= i < n:
+            raise PathError(f"row {i} is not among the {n} rows of the path")
+        low, high = np.searchsorted(self.row, [i % n, i % n + 1])
+        pairs = zip(self.start[low:high].tolist(), self.stop[low:high].tolist(), strict=True)
+        return tuple(pairs)
+
+    def __repr__(self) -> str:
+        begin, end = self.traced
+        ever = int(np.isfinite(self.first).sum())
+        return (
+            f"<Stays on {', '.join(self.pieces)}: {ever} of {self.first.size} rows, "
+            f"{self.parameter} {begin:.6g} -> {end:.6g}>"
+        )
+
+
+def stays(path: Path, names: tuple[str, ...]) -> Stays:
+    """When each coordinate of `path` is on one of the pieces `names`."""
+    known = path.problem.polylines.names
+    for name in names:
+        if name not in known or not name:
+            have = ", ".join(k for k in known if k)
+            raise PathError(f"no piece is called {name!r}; the pieces are {have}")
+    if not names:
+        raise PathError("stays: name at least one piece")
+    wanted = np.array([k in names for k in known])
+    s = path.segments
+    n = s.first_piece.size
+    begin, end = path.traced
+    # Every coordinate at the start, then every change of piece, by coordinate in order of travel.
+    segment = np.repeat(np.arange(len(s)), np.diff(s.event))
+    row = np.concatenate([np.arange(n), s.changed])
+    t = np.concatenate([np.full(n, begin), s.start[segment]])
+    on = wanted[np.concatenate([s.first_piece, s.changed_to])]
+    order = np.argsort(row, kind="stable")
+    row, t, on = row[order], t[order], on[order]
+    # It came if it was elsewhere before, and stays to its next change or the end of the path.
+    same = np.append(False, row[1:] == row[:-1])
+    came = on & ~(same & np.append(False, on[:-1]))
+    left = ~on & same & np.append(False, on[:-1])
+    until_end = on & np.append(row[1:] != row[:-1], True)
+    start, who = t[came], row[came]
+    over = left | until_end
+    departure = np.where(until_end, end, t)[over]
+    # Through and gone at one t is no stay; come at the very end is.
+    real = (start != departure) | until_end[over]
+    start, departure, who = start[real], departure[real], who[real]
+    first = np.full(n, np.nan)
+    first[who[::-1]] = start[::-1]
+    share = np.zeros(n)
+    length = abs(end - begin)
+    np.add.at(share, who, np.abs(departure - start) / length if length else 1.0)
+    return Stays(
+        parameter=path.model.parameter,
+        pieces=tuple(names),
+        traced=(begin, end),
+        first=first,
+        share=np.minimum(share, 1.0),
+        row=who,
+        start=start,
+        stop=departure,
+    )

@@ -1,0 +1,479 @@
+"""The loss on held-out data along a whole path, at every t.
+
+Between two break-points alpha and b are straight lines in t, so every held-out value f(x; t) is one
+too.  A loss that is a polynomial in f on either side of a kink (0-1: a step at 0; absolute: a bend
+at y) is then a polynomial in t but for the places where some f(x_j; t) passes its kink, and those
+are roots of linear equations.  The mean over the held-out rows is known for every t, not on a grid,
+and so is where it is least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import DataError, PathError
+from homotopy.runtime import one_thread
+from homotopy.segments import locate, read_only
+
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["LOSSES", "Best", "HeldOutLoss", "ValidationCurve", "validation_curve"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Values that differ by less than this part of the largest are ties: sums are rounded.
+TIED = 1e-12
+# Numbers held at a time for the values at the ends of segments.
+BLOCK = 1_000_000
+
+
+@attrs.frozen(eq=False)
+class HeldOutLoss:
+    """The loss of each held-out row as a function of f: with ``g = f - kink``,
+
+        left[0] + left[1] g + left[2] g^2     g <= 0
+        right[0] + right[1] g + right[2] g^2  g > 0
+
+    `kink` has shape (N,), `left` and `right` (3, N).
+    """
+
+    kink: Array
+    left: Array
+    right: Array
+
+
+def _both_sides(y: Array) -> tuple[Array, Array]:
+    return np.zeros((3, y.size)), np.zeros((3, y.size))
+
+
+def _zero_one(y: Array) -> HeldOutLoss:
+    """1 where the sign is wrong; f = 0 counts as negative, as in ``predict``."""
+    if not np.all(np.abs(y) == 1.0):
+        raise DataError("loss 'zero-one' needs targets -1 and +1; use 'absolute' or 'squared'")
+    left, right = _both_sides(y)
+    left[0], right[0] = y > 0.0, y < 0.0
+    return HeldOutLoss(np.zeros(y.size), left, right)
+
+
+def _hinge(y: Array) -> HeldOutLoss:
+    """``max(0, 1 - y f)``."""
+    if not np.all(np.abs(y) == 1.0):
+        raise DataError("loss 'hinge' needs targets -1 and +1; use 'absolute' or 'squared'")
+    left, right = _both_sides(y)
+    left[1], right[1] = np.where(y > 0.0, -1.0, 0.0), np.where(y > 0.0, 0.0, 1.0)
+    return HeldOutLoss(y.copy(), left, right)
+
+
+def _absolute(y: Array) -> HeldOutLoss:
+    """``|y - f|``."""
+    left, right = _both_sides(y)
+    left[1], right[1] = -1.0, 1.0
+    return HeldOutLoss(y.copy(), left, right)
+
+
+def _squared(y: Array) -> HeldOutLoss:
+    """``(y - f)^2``."""
+    left, right = _both_sides(y)
+    left[2] = right[2] = 1.0
+    return HeldOutLoss(y.copy(), left, right)
+
+
+LOSSES: dict[str, Callable[[Array], HeldOutLoss]] = {
+    "zero-one": _zero_one,
+    "hinge": _hinge,
+    "absolute": _absolute,
+    "squared": _squared,
+}
+
+
+@attrs.frozen
+class Best:
+    """Where a curve is least.
+
+    Attributes
+    ----------
+    t : float
+        The middle of the best interval.
+    side : {"after", "before"}
+        Which side of t to take where t is a jump and only one of them is best.
+    value : float
+        The least value.
+    interval : (float, float)
+        All t around `t` with that value, in the order of travel; a single point where the curve
+        has a lowest corner.
+    """
+
+    t: float
+    side: str
+    value: float
+    interval: tuple[float, float]
+
+
+@attrs.frozen(eq=False, repr=False)
+class ValidationCurve:
+    """A piecewise polynomial in t: the mean loss on held-out rows, exact for every t.
+
+    Piece k runs from ``start[k]`` to ``stop[k]`` in the order of travel and has the value
+    ``c[0] + c[1] w + c[2] w^2`` with ``c = coefficients[k]`` and w going from 0 to 1 along it.
+    Pieces meet in one value unless a jump of the path, or a step of the loss, lies between.
+    At such a t ``side="after"`` (default) is the value just past it, ``side="before"`` just short
+    of it.
+
+    Attributes
+    ----------
+    parameter, loss : str
+        The names of t and of the loss.
+    start, stop : arrays (K,)
+    coefficients : array (K, 3)
+    origin : float
+        The curve is constant from here to its first piece: an infinity where the path has an
+        infinite span (no response is met by a jump there), else ``start[0]``.
+    """
+
+    parameter: str
+    loss: str
+    start: Array = attrs.field(converter=read_only)
+    stop: Array = attrs.field(converter=read_only)
+    coefficients: Array = attrs.field(converter=read_only)
+    origin: float = attrs.field()
+
+    @origin.default
+    def _first(self) -> float:
+        return float(self.start[0])
+
+    def __reduce__(self) -> Any:
+        # Through the converters again: what comes back is read-only too.
+        return type(self), attrs.astuple(self, recurse=False)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def traced(self) -> tuple[float, float]:
+        """Where the curve begins and ends, in the order of travel."""
+        return float(self.start[0]), float(self.stop[-1])
+
+    @property
+    def nodes(self) -> Array:
+        """All t between which the curve is one polynomial, in the order of travel."""
+        points = np.concatenate([self.start, self.stop[-1:]])
+        keep = np.concatenate([[True], points[1:] != points[:-1]])
+        return read_only(points[keep])  # type: ignore[no-any-return]
+
+    @property
+    def _sign(self) -> float:
+        """+1 where t grows along the curve, -1 where it falls."""
+        begin, end = self.traced
+        if begin == end:
+            begin = self.origin
+        return 1.0 if end >= begin else -1.0
+
+    def __repr__(self) -> str:
+        begin, end = self.traced
+        best = self.best
+        return (
+            f"<ValidationCurve: {self.loss} loss, {self.parameter} {begin:.6g} -> {end:.6g}, "
+            f"{self.start.size} pieces; least {best.value:.6g} at {self.parameter}={best.t:.6g}>"
+        )
+
+    # ------------------------------------------------------------------ values
+
+    def __call__(self, t: Any, side: str = "after") -> Any:
+        """The mean loss at `t`: a float for a number, an array for an array."""
+        try:
+            asked = np.asarray(t, dtype=float)
+        except (TypeError, ValueError):
+            raise PathError(f"{self.parameter} must be a number, got {t!r}") from None
+        begin, end = self.traced
+        low, high = min(self.origin, begin, end), max(self.origin, begin, end)
+        finite = max((abs(v) for v in (begin, end) if np.isfinite(v)), default=0.0)
+        slack = 1e-12 * finite
+        wrong = asked[~((asked >= low - slack) & (asked <= high + slack))]
+        if wrong.size:
+            raise PathError(
+                f"{self.parameter}={wrong.flat[0]:g} lies outside the curve, [{low:g}, {high:g}]"
+            )
+        inside = np.clip(asked, min(begin, end), max(begin, end))
+        before_it = self._sign * asked < self._sign * begin
+        k = locate(self.start, self.stop, self._sign, inside, side)
+        k = np.where(before_it, 0, k)
+        length = self.stop[k] - self.start[k]
+        w = np.where(length == 0.0, 0.0, (inside - self.start[k]) / np.where(length, length, 1.0))
+        c = self.coefficients[k]
+        value = c[..., 0] + w * (c[..., 1] + w * c[..., 2])
+        return float(value) if asked.ndim == 0 else value
+
+    def _lowest(self) -> tuple[Array, Array, Array]:
+        """For every piece: its least value, and the w at which it begins and ends to be taken."""
+        c0, c1, c2 = self.coefficients.T
+        end = c0 + c1 + c2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vertex = np.where(c2 > 0.0, -c1 / (2.0 * c2), -1.0)
+        inside = (vertex > 0.0) & (vertex < 1.0)
+        w = np.where(inside, vertex, np.where(end < c0, 1.0, 0.0))
+        least = np.where(inside, c0 + w * (c1 + w * c2), np.minimum(c0, end))
+        return least, w, end
+
+    @property
+    def minimum(self) -> float:
+        """The least value."""
+        return float(self._lowest()[0].min())
+
+    @property
+    def intervals(self) -> tuple[tuple[float, float], ...]:
+        """Every interval of t on which the least value is taken, in the order of travel."""
+        return tuple((begin, end) for begin, end, _ in self._intervals())
+
+    def _intervals(self) -> list[tuple[float, float, str]]:
+        least, w, end = self._lowest()
+        scale = float(np.abs(self.coefficients[:, 0]).max())
+        tied = least.min() + TIED * scale
+        c0 = self.coefficients[:, 0]
+        flat = np.ptp(np.stack([c0, end, least]), axis=0) <= TIED * scale
+        found: list[tuple[float, float, str]] = []
+        for k in np.flatnonzero(least <= tied):
+            if flat[k]:
+                first, last = float(self.start[k]), float(self.stop[k])
+                # A point that stands on the first jump is left behind by it.
+                side = "before" if first == last and k + 1 < self.start.size else "after"
+            else:
+                at = self.start[k] + w[k] * (self.stop[k] - self.start[k])
+                first = last = float(at)
+                side = "before" if w[k] == 1.0 else "after"
+            if found and found[-1][1] == first:
+                # What ends where this begins is one with it: an interval, or the same corner.
+                first, side = found.pop()[0], "after"
+            found.append((first, last, side))
+        return found
+
+    @property
+    def best(self) -> Best:
+        """The middle of the widest interval on which the least value is taken."""
+        found = self._intervals()
+        widths = [abs(last - first) for first, last, _ in found]
+        first, last, side = found[int(np.argmax(widths))]
+        return Best(0.5 * (first + last), side, self.minimum, (first, last))
+
+    # ------------------------------------------------------------------ many curves
+
+    @classmethod
+    def mean(cls, curves: Sequence[ValidationCurve]) -> ValidationCurve:
+        """The mean of several curves of one parameter, exact again.
+
+        They must end at the same t.  Where they begin at different t, each must be constant from
+        there back to the first beginning of all (see `origin`).
+        """
+        if not curves:
+            raise PathError("ValidationCurve.mean: no curves given")
+        first = curves[0]
+        for curve in curves[1:]:
+            if (curve.parameter, curve.loss) != (first.parameter, first.loss):
+                raise PathError(
+                    f"ValidationCurve.mean: a curve of {curve.loss} loss over {curve.parameter} "
+                    f"does not go with one of {first.loss} loss over {first.parameter}"
+                )
+        sign = next((c._sign for c in curves if c.traced[0] != c.traced[1]), first._sign)
+        begin = min(sign * c.traced[0] for c in curves)
+        stops = {c.traced[1] for c in curves}
+        if len(stops) > 1 or any(begin < sign * c.origin for c in curves):
+            spans = ", ".join(f"({c.traced[0]:g}, {c.traced[1]:g})" for c in curves)
+            raise PathError(f"ValidationCurve.mean: the curves span different intervals: {spans}")
+        nodes = np.unique(np.concatenate([sign * np.append(c.start, c.stop) for c in curves]))
+        # A curve that stands on a jump at an end has a piece of length zero there.
+        points = [
+            at
+            for at, k in ((nodes[0], 0), (nodes[-1], -1))
+            if any(c.start[k] == c.stop[k] and sign * c.start[k] == at for c in curves)
+        ]
+        low, high = np.sort(np.append(nodes[:-1], points)), np.sort(np.append(nodes[1:], points))
+        if nodes.size == 1:
+            low = high = nodes
+        total = sum(c._on(sign * low, sign * high) for c in curves)
+        return cls(
+            parameter=first.parameter,
+            loss=first.loss,
+            start=sign * low,
+            stop=sign * high,
+            coefficients=total / len(curves),
+            origin=sign * max(sign * c.origin for c in curves),
+        )
+
+    def _on(self, start: Array, stop: Array) -> Array:
+        """Coefficients on other pieces, each within one of the curve's own or before the first."""
+        sign = self._sign
+        out = np.zeros((start.size, 3))
+        middle = 0.5 * (start + stop)
+        before = sign * middle < sign * self.start[0]
+        out[:, 0] = self.coefficients[0, 0]
+        at = np.where(before, self.start[0], middle)
+        # A point at the very end is taken from behind it, any other from ahead.
+        k = locate(self.start, self.stop, sign, at, "after")
+        ends = (start == stop) & (start == self.start[0])
+        k = np.where(ends, 0, k)
+        length = np.where(self.stop[k] == self.start[k], 1.0, self.stop[k] - self.start[k])
+        a, b = (start - self.start[k]) / length, (stop - self.start[k]) / length
+        c = self.coefficients[k]
+        moved = np.stack(
+            [
+                c[:, 0] + a * (c[:, 1] + a * c[:, 2]),
+                (c[:, 1] + 2.0 * a * c[:, 2]) * (b - a),
+                c[:, 2] * (b - a) ** 2,
+            ],
+            axis=1,
+        )
+        out[~before] = moved[~before]
+        return out
+
+
+def validation_curve(
+    path: Path, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None
+) -> ValidationCurve:
+    """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`."""
+    model = path.model
+    name = model.validation_loss if loss is None else loss
+    if name not in LOSSES:
+        raise PathError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    target = model.held_out_target(y)
+    held_out = LOSSES[name](target)
+    weights = _weights(sample_weight, target.size)
+    s = path.segments
+    with one_thread(model):
+        evaluate = model.evaluator(X)
+        tally = _Tally(len(s), weights)
+        for first, last, alphas, bs in _blocks(path, target.size):
+            values = evaluate(alphas, bs)
+            if values.shape[0] != target.size:
+                raise DataError(f"X has {values.shape[0]} rows but y has {target.size}")
+            # Columns alternate: the beginning and the end of each segment.
+            tally.add(first, last, values[:, 0::2], values[:, 1::2], held_out)
+        start, stop, coefficients = tally.pieces(s.start, s.stop)
+    declared = path.problem.start
+    return ValidationCurve(
+        parameter=model.parameter,
+        loss=name,
+        start=start,
+        stop=stop,
+        coefficients=coefficients / weights.sum(),
+        origin=float(start[0]) if np.isfinite(declared) else declared,
+    )
+
+
+def _blocks(path: Path, rows: int) -> Iterator[tuple[int, int, Array, Array]]:
+    """alpha and b at both ends of each segment, as many segments at a time as fit."""
+    s = path.segments
+    size = max(1, BLOCK // (2 * max(path.problem.gram.size, rows)))
+    walk = s.walk()
+    for first in range(0, len(s), size):
+        last = min(first + size, len(s))
+        alphas, bs = [], []
+        for k, piece in zip(range(first, last), walk, strict=False):
+            alphas += [path._alpha_on(k, float(t), piece) for t in (s.start[k], s.stop[k])]
+            bs += [s.b_start[k], s.b_stop[k]]
+        yield first, last, np.stack(alphas, axis=1), np.stack(bs, axis=1)
+
+
+class _Tally:
+    """Sums over held-out rows: a polynomial a segment, and what changes inside segments."""
+
+    def __init__(self, segments: int, weights: Array) -> None:
+        self._weights = weights
+        self._base = np.zeros((segments, 3))
+        self._where: list[Index] = []
+        self._at: list[Array] = []
+        self._change: list[Array] = []
+
+    def add(self, first: int, last: int, begin: Array, end: Array, loss: HeldOutLoss) -> None:
+        """Segments `first` to `last`, with the values of f at both ends, (N, k) each."""
+        g0, g1 = begin - loss.kink[:, None], end - loss.kink[:, None]
+        # On a kink at one end: the side is that of the inside.  On it all along: left.
+        right = (g0 > 0.0) | ((g0 == 0.0) & (g1 > 0.0))
+        right_at_end = (g1 > 0.0) | ((g1 == 0.0) & (g0 > 0.0))
+        w = self._weights[:, None]
+        for side, table in ((~right, loss.left), (right, loss.right)):
+            if np.any(table):
+                self._base[first:last] += _polynomials(w * side, table[:, :, None], g0, g1).T
+        row, k = np.nonzero(right != right_at_end)
+        if row.size:
+            gone, come = loss.left[:, row], loss.right[:, row]
+            falls = right[row, k]
+            change = np.where(falls, gone - come, come - gone)
+            a, b = g0[row, k], g1[row, k]
+            self._where.append(k + first)
+            self._at.append(a / (a - b))
+            slope = b - a
+            self._change.append(
+                self._weights[row]
+                * np.stack(
+                    [
+                        change[0] + change[1] * a + change[2] * a * a,
+                        (change[1] + 2.0 * change[2] * a) * slope,
+                        change[2] * slope * slope,
+                    ]
+                )
+            )
+
+    def pieces(self, start: Array, stop: Array) -> tuple[Array, Array, Array]:
+        """start, stop and coefficients of every piece, segments cut where a row passes its kink."""
+        count = start.size
+        where = np.concatenate([np.arange(count), *self._where])
+        at = np.concatenate([np.zeros(count), *self._at])
+        change = np.concatenate([np.zeros((count, 3)), *(c.T for c in self._change)])
+        order = np.lexsort((at, where))
+        where, at, change = where[order], at[order], change[order]
+        # Sums within each segment: a running sum less what it was where the segment began.
+        heads = np.flatnonzero(np.append(True, where[1:] != where[:-1]))
+        ends = np.append(heads[1:], where.size)
+        coefficients = np.empty((where.size, 3))
+        for k, (head, end) in enumerate(zip(heads.tolist(), ends.tolist(), strict=True)):
+            coefficients[head:end] = self._base[k] + np.cumsum(change[head:end], axis=0)
+        after = np.append(at[1:], 1.0)
+        after[ends - 1] = 1.0
+        # From w of the segment to w of the piece.
+        length = after - at
+        c0, c1, c2 = coefficients.T
+        local = np.stack(
+            [c0 + at * (c1 + at * c2), (c1 + 2.0 * at * c2) * length, c2 * length**2], axis=1
+        )
+        span = stop - start
+        begin = start[where] + at * span[where]
+        finish = start[where] + after * span[where]
+        finish[ends - 1] = stop[where[ends - 1]]
+        return begin, finish, local
+
+
+def _polynomials(weights: Array, table: Array, g0: Array, g1: Array) -> Array:
+    """Sums over rows of ``table`` as polynomials in w where g goes from g0 to g1: (3, k)."""
+    slope = g1 - g0
+    sums = np.zeros((3, g0.shape[1]))
+    if np.any(table[0]):
+        sums[0] += (weights * table[0]).sum(axis=0)
+    if np.any(table[1]):
+        scaled = weights * table[1]
+        sums[0] += (scaled * g0).sum(axis=0)
+        sums[1] += (scaled * slope).sum(axis=0)
+    if np.any(table[2]):
+        scaled = weights * table[2]
+        sums[0] += (scaled * g0 * g0).sum(axis=0)
+        sums[1] += (2.0 * scaled * g0 * slope).sum(axis=0)
+        sums[2] += (scaled * slope * slope).sum(axis=0)
+    return sums
+
+
+def _weights(weights: Any, rows: int) -> Array:
+    if weights is None:
+        return np.ones(rows)
+    try:
+        array = np.array(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"sample_weight must be numeric, got {weights!r}") from None
+    if array.shape != (rows,):
+        raise DataError(f"y has {rows} rows but sample_weight has shape {array.shape}")
+    if not (np.all(np.isfinite(array)) and np.all(array >= 0.0) and np.any(array)):
+        raise DataError("sample_weight must be finite and not negative, and not all of it 0")
+    return array
