@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
 
 import attrs
 import numpy as np
@@ -21,6 +20,7 @@ from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
 from homotopy.path import Path, Status
 from homotopy.polyline import JUMP, Snapshot
+from homotopy.progress import progress_bar
 from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
 from homotopy.segments import Segments
@@ -141,7 +141,7 @@ class _Trace:
         self.follower = Follower(self.problem.gram, self.problem.border)
         self.crossing = Crossing(self.problem, options.d_step, options.solver, options.model.flips)
         self.callback = callback
-        self.bar = _bar(options.model.parameter) if progress else None
+        self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
         self.status = Status.COMPLETE
         self.stored: list[Segment] = []
         self.jumps: list[JumpRecord] = []
@@ -423,18 +423,3 @@ def _joined(first: Segment, second: Segment) -> Segment | None:
         b_start=first.b_start,
         changed=first.changed,
     )
-
-
-def _bar(name: str) -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise ModelError(
-            "progress=True needs tqdm; install homotopy-qp[progress] or leave progress off"
-        ) from None
-
-    class Bar(tqdm):  # type: ignore[misc]
-        def update_to(self, part: float) -> None:
-            self.update(part * 100.0 - self.n)
-
-    return Bar(total=100.0, desc=name, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}")

@@ -1,7 +1,45 @@
-"""Robust support vector machines as plugins of the `homotopy` engine."""
+"""Robust support vector machines as plugins of the `homotopy` engine.
+
+`RobustSVC`, `RobustSVR`, `RobustSVCCV` and `RobustSVRCV` need scikit-learn, which is imported when
+one of them is asked for: install ``homotopy-qp[sklearn]``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from homotopy_plugins.cccp import CCCPResult, cccp
 from homotopy_plugins.hinge_ramp import HingeRamp
 from homotopy_plugins.lad_ramp import LADRamp
 
+if TYPE_CHECKING:
+    from homotopy_plugins.estimators import RobustSVC as RobustSVC
+    from homotopy_plugins.estimators import RobustSVR as RobustSVR
+    from homotopy_plugins.selection import RobustSVCCV as RobustSVCCV
+    from homotopy_plugins.selection import RobustSVRCV as RobustSVRCV
+
 __all__ = ["CCCPResult", "HingeRamp", "LADRamp", "cccp"]
+
+_ESTIMATORS = {
+    "RobustSVC": "estimators",
+    "RobustSVCCV": "selection",
+    "RobustSVR": "estimators",
+    "RobustSVRCV": "selection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_ESTIMATORS[name]}")
+    except ImportError as error:
+        raise ImportError(
+            f"{name} needs scikit-learn 1.6 or newer ({error}); install homotopy-qp[sklearn]"
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ESTIMATORS])

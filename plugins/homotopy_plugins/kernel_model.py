@@ -63,7 +63,7 @@ class KernelModel(LossModel):
         self.coef0 = finite(coef0, "coef0", name)
         self.fit_intercept = bool(fit_intercept)
         self.sample_weight = _weights(sample_weight, sign.size, name)
-        self._sign = sign
+        self.sign = sign
         self.cache_size = positive(cache_size, "cache_size", name)
         self._function = self._kernel_function()
         self._check_kernel(name)
@@ -119,13 +119,13 @@ class KernelModel(LossModel):
             self.X = _checked_kernel_matrix(X, name)
         elif self.kernel == "sigmoid" or callable(self.kernel):
             assert self._function is not None
-            n = self._sign.size
+            n = self.sign.size
             some = np.linspace(0, n - 1, min(n, TESTED_ROWS)).astype(int)
             block = self._function(X[some], X[some])
             _check_definite(_check_symmetric(block, name), name)
 
     def _build_gram(self) -> Gram:
-        X, sign = self.X, self._sign
+        X, sign = self.X, self.sign
         if self.kernel == "precomputed":
             return DenseGram(X * np.outer(sign, sign))
         if self.kernel == "linear":
@@ -143,7 +143,7 @@ class KernelModel(LossModel):
 
     def _diagonal(self) -> Array:
         assert self._function is not None
-        n = self._sign.size
+        n = self.sign.size
         if self.kernel == "rbf":
             return np.ones(n)
         step = 256
@@ -153,20 +153,20 @@ class KernelModel(LossModel):
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
         """``f(x) = sum_i alpha_i sign_i K(x_i, x) + b``; X is K(new, train) if precomputed."""
         used = np.flatnonzero(alpha)
-        weights = alpha[used] * self._sign[used]
-        return np.asarray(self._expand(self._new_rows(X), used, weights) + intercept)
+        weights = alpha[used] * self.sign[used]
+        return np.asarray(self.expand(self._new_rows(X), used, weights) + intercept)
 
     def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
         new = self._new_rows(X)
-        n = self._sign.size
+        n = self.sign.size
         kept: Array | None = None
         fits = 8e-6 * new.shape[0] * n <= self.cache_size
         if fits and self.kernel not in ("linear", "precomputed"):
             kept = np.concatenate([block for _, block in self._blocks(new, np.arange(n))])
 
         def values(alphas: Array, bs: Array) -> Array:
-            weights = alphas * self._sign[:, None]
-            f = self._expand(new, np.arange(n), weights) if kept is None else kept @ weights
+            weights = alphas * self.sign[:, None]
+            f = self.expand(new, np.arange(n), weights) if kept is None else kept @ weights
             return np.asarray(f + bs[0] if bs.shape[0] else f)
 
         return values
@@ -182,7 +182,7 @@ class KernelModel(LossModel):
             )
         return new
 
-    def _expand(self, new: Any, used: Index, weights: Array) -> Array:
+    def expand(self, new: Any, used: Index, weights: Array) -> Array:
         """``sum_i weights_i K(x_i, x)`` over the rows `used`; weights (m,) or (m, k)."""
         if self.kernel == "linear":
             return np.asarray(new @ np.asarray(self.X[used].T @ weights))

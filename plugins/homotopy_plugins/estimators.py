@@ -1,0 +1,667 @@
+"""Robust support vector machines as scikit-learn estimators.
+
+`RobustSVC` and `RobustSVR` are used like scikit-learn's `SVC` and `SVR`.  What they add is one
+number, `robustness`: a point of the path from the plain machine to one that outliers cannot pull.
+``robustness="auto"`` chooses it on rows held out, exactly, from the whole path.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from homotopy import (
+    Certificate,
+    DataError,
+    Homotopy,
+    ModelError,
+    Path,
+    Stays,
+    TraceError,
+    ValidationCurve,
+)
+from homotopy.gram import MEMORY
+from homotopy_plugins.audit import ranking, table
+from homotopy_plugins.folds import Begun, Recipe, Rows, curves_along_c, plain_point
+from homotopy_plugins.hinge_ramp import HingeRamp
+from homotopy_plugins.kernel_model import KernelModel, finite, positive
+from homotopy_plugins.lad_ramp import LADRamp
+from homotopy_plugins.ramp import ramp_parameters
+
+__all__ = ["RobustSVC", "RobustSVR"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What the robust estimators share: checked data, a path, and the machine at one t of it."""
+
+    _kind: type[KernelModel]
+    # What `audit` calls the target and how well it is met.
+    _called: tuple[str, str]
+
+    # Set by the constructors.
+    kernel: Any
+    degree: int
+    coef0: float
+    fit_intercept: bool
+    path: str
+    theta: float
+    s: float | None
+    tol: float
+    cache_size: float
+    verbose: bool
+
+    # Set by `fit`.
+    path_: Path
+    outlier_path_: Stays
+    robustness_: float
+    outliers_: Index
+    support_: Index
+    dual_coef_: Array
+    intercept_: Array
+    certificate_: Certificate
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    # ------------------------------------------------------------------ before the fit
+
+    @abstractmethod
+    def _checked_targets(self, y: Any) -> Any:
+        """y as the model takes it."""
+
+    @abstractmethod
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        """The weights of the rows, those that come with labels included."""
+
+    @abstractmethod
+    def _check_s(self, s: float) -> None:
+        """Refuse a threshold that no s-path comes to."""
+
+    @abstractmethod
+    def _farther(self, s: float, other: float) -> float:
+        """Which of two thresholds an s-path meets later."""
+
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Everything that can be wrong with the data and the path is refused here."""
+        name, pairwise = type(self).__name__, self.kernel == "precomputed"
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
+        if pairwise and X.shape[0] != X.shape[1]:
+            raise DataError(f"{name}: a precomputed kernel must be square, got shape {X.shape}")
+        y = self._checked_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weight):
+            raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
+        ramp_parameters(self.path, self.theta, name)
+        positive(self.tol, "tol", name)
+        return Rows(X, y, self._weighted(y, weight), pairwise)
+
+    def _recipe(self) -> Recipe:
+        options = {
+            "kernel": self.kernel,
+            "degree": self.degree,
+            "coef0": self.coef0,
+            "fit_intercept": self.fit_intercept,
+            "path": self.path,
+            "theta": self.theta,
+            "cache_size": self.cache_size,
+        }
+        return Recipe(type(self).__name__, self._kind, options, self.s)
+
+    def _width(self, gamma: Any, X: Any) -> float | None:
+        """gamma as a number; None where the kernel has none."""
+        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
+            return None
+        if isinstance(gamma, str):
+            if gamma == "auto":
+                return 1.0 / int(X.shape[1])
+            if gamma == "scale":
+                spread = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+                return 1.0 / (int(X.shape[1]) * float(spread)) if spread > 0.0 else 1.0
+            raise ModelError(
+                f"{type(self).__name__}: gamma must be 'scale', 'auto' or a positive number, "
+                f"got {gamma!r}"
+            )
+        return positive(gamma, "gamma", type(self).__name__)
+
+    # ------------------------------------------------------------------ the machine at one t
+
+    def _traced(self, model: KernelModel, start: Array | None) -> Path:
+        """The whole path; where it does not come to its end, what there is of it is kept."""
+        try:
+            path = Homotopy(model).trace(start=start, progress=bool(self.verbose))
+        except TraceError as error:
+            if isinstance(error.path, Path):
+                self.path_ = error.path
+            raise
+        if not path.complete:
+            self.path_ = path
+            raise KeyboardInterrupt(f"{type(self).__name__}: interrupted; path_ holds {path!r}")
+        return path
+
+    def _keep(self, path: Path, t: float, side: str = "after") -> None:
+        """Take over a path and become its machine at `t`."""
+        model: Any = path.model
+        self.path_ = path
+        self.outlier_path_ = path.stays(*model.outlier_pieces)
+        self._become(t, side)
+
+    def _become(self, t: float, side: str = "after") -> None:
+        path, model = self.path_, self.path_.model
+        assert isinstance(model, HingeRamp | LADRamp)
+        self.robustness_ = float(t)
+        start, declared = path.traced[0], path.problem.start
+        if not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0:
+            # Before the first jump nobody is an outlier: the plain machine.
+            t, side = start, "before"
+        alpha = path.alpha(t, side)
+        self.support_ = np.flatnonzero(alpha)
+        self.dual_coef_ = (alpha * model.sign)[None, self.support_]
+        self.intercept_ = np.array([path.intercept(t, side)])
+        pairwise = self.kernel == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if pairwise else model.X[self.support_]
+        self.__dict__.pop("coef_", None)
+        if self.kernel == "linear":
+            self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+        parts = path.partition(t, side)
+        called = np.sort(np.concatenate([parts[name] for name in model.outlier_pieces]))
+        # At weight 1 an outlier is charged like any other row, and is none.
+        weight = t if self.path == "theta" else self.theta
+        self.outliers_ = called if weight < 1.0 else called[:0]
+        self.certificate_ = path.certify(self.tol, at=t)
+        if not self.certificate_.ok:
+            warnings.warn(
+                f"{type(self).__name__}: the optimality conditions hold to "
+                f"{self.certificate_.worst:.1e} only (tol={self.tol:g}); scale the features or "
+                "choose a smaller C",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def at(self, robustness: float) -> Self:
+        """This machine at another point of its path, without fitting again.
+
+        Parameters
+        ----------
+        robustness : float
+            A value of theta or s inside the traced span.  On the s-path every value before its
+            beginning is the plain machine, which treats nobody as an outlier.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other._become(finite(robustness, "robustness", type(self).__name__))
+        if "robustness" in self.get_params(deep=False):
+            other.set_params(robustness=robustness)
+        return other
+
+    # ------------------------------------------------------------------ after the fit
+
+    def _values(self, X: Any) -> Array:
+        """f at new rows."""
+        check_is_fitted(self)
+        sparse = _sparse(self.kernel == "precomputed")
+        X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        model = self.path_.model
+        assert isinstance(model, KernelModel)
+        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+
+    @abstractmethod
+    def _met(self, response: Array) -> tuple[Array, Array]:
+        """Margins or residuals of the training rows, and how bad they are."""
+
+    def audit(self, top: int | None = 20) -> Any:
+        """The training rows that the path finds most suspicious, worst first.
+
+        Ranked by the part of the path on which a row is treated as an outlier, then by how badly
+        the robust end of the path fits it.
+
+        Parameters
+        ----------
+        top : int or None
+            How many rows; None for all.
+
+        Returns
+        -------
+        pandas.DataFrame, or a structured array where pandas is not installed
+            row; label (target); first, the value of theta or s at which the row first becomes an
+            outlier, NaN if it never does; share, the part of the path on which it is one; margin
+            (residual) at the start and at the end of the path.
+        """
+        check_is_fitted(self)
+        if top is not None and (
+            type(top) is bool or not isinstance(top, int | np.integer) or top < 1
+        ):
+            raise ModelError(
+                f"{type(self).__name__}: audit: top must be a positive integer or None, got {top!r}"
+            )
+        path, stays = self.path_, self.outlier_path_
+        start, stop = path.traced
+        before, _ = self._met(path.response(start, "before"))
+        after, bad = self._met(path.response(stop))
+        rows = ranking(stays.share, bad)[:top]
+        target, met = self._called
+        return table(
+            {
+                "row": rows,
+                target: self._training_targets()[rows],
+                "first": stays.first[rows],
+                "share": stays.share[rows],
+                f"{met}_start": before[rows],
+                f"{met}_end": after[rows],
+            }
+        )
+
+    @abstractmethod
+    def _training_targets(self) -> Any:
+        """The targets as they were given."""
+
+
+class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
+    """The part of a robust classifier that does not depend on how its point was chosen."""
+
+    _kind = HingeRamp
+    _called = ("label", "margin")
+    class_weight: Any
+    classes_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _checked_targets(self, y: Any) -> Any:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        name = type(self).__name__
+        if self.classes_.size == 1:
+            raise DataError(
+                f"{name}: y has one class ({self.classes_[0]}); a classifier needs two classes"
+            )
+        if self.classes_.size > 2:
+            raise DataError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}. For {self.classes_.size} classes wrap {name} in "
+                "sklearn.multiclass.OneVsRestClassifier"
+            )
+        return y
+
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        left = np.unique(y[weight > 0.0])
+        if left.size < 2:
+            raise DataError(
+                f"{type(self).__name__}: only class {left[0]} is left where rows of "
+                "sample_weight 0 are taken out; a classifier needs two classes"
+            )
+        return np.asarray(weight * compute_sample_weight(self.class_weight, y))
+
+    def _check_s(self, s: float) -> None:
+        if s > 1.0:
+            raise ModelError(
+                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                "must be at most 1 (the threshold lies left of the margin)"
+            )
+
+    def _farther(self, s: float, other: float) -> float:
+        return max(s, other)
+
+    def _met(self, response: Array) -> tuple[Array, Array]:
+        return response, -response
+
+    def _training_targets(self) -> Any:
+        model: Any = self.path_.model
+        return self.classes_[(model.y > 0.0).astype(int)]
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x); positive for ``classes_[1]``."""
+        return self._values(X)
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row of X."""
+        return self.classes_[(self._values(X) > 0.0).astype(int)]
+
+
+class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
+    """The part of a robust regression that does not depend on how its point was chosen."""
+
+    _kind = LADRamp
+    _called = ("target", "residual")
+
+    def _checked_targets(self, y: Any) -> Any:
+        return y.astype(np.float64)
+
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        return weight
+
+    def _check_s(self, s: float) -> None:
+        if s <= 0.0:
+            raise ModelError(
+                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                "must be positive (rows with larger residuals are outliers)"
+            )
+
+    def _farther(self, s: float, other: float) -> float:
+        return min(s, other)
+
+    def _met(self, response: Array) -> tuple[Array, Array]:
+        residual = self._training_targets() - response
+        return residual, np.abs(residual)
+
+    def _training_targets(self) -> Any:
+        model: Any = self.path_.model
+        return model.y
+
+    def predict(self, X: Any) -> Array:
+        """f at each row of X."""
+        return self._values(X)
+
+
+class OnePoint(RobustMachine):
+    """Fits at one C and one gamma; `robustness` is given, or chosen on rows held out."""
+
+    C: float
+    gamma: Any
+    robustness: Any
+    validation_fraction: float
+    random_state: Any
+    validation_curve_: ValidationCurve | None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Trace the path and take the machine at `robustness`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n, d); the kernel matrix (n, n) if ``kernel="precomputed"``
+        y : array (n,)
+        sample_weight : array (n,), optional
+            Weights of the loss, in the fit and in the choice of "auto".
+        """
+        rows = self._checked_rows(X, y, sample_weight)
+        asked = self._asked()
+        gamma, recipe = self._width(self.gamma, rows.X), self._recipe()
+        model = recipe.model(rows, self.C, gamma)
+        start, s = None, recipe.s
+        if s is None:
+            start, s = plain_point(recipe, model, None)[1:]
+        if asked is not None and self.path == "s":
+            # The path goes at least as far as is asked for.
+            s = self._farther(s, asked)
+        path = self._traced(recipe.varied(model, s=s), start)
+        t, side = (
+            (asked, "after") if asked is not None else self._choose(recipe, rows, gamma, path, s)
+        )
+        self._keep(path, t, side)
+        return self
+
+    def _asked(self) -> float | None:
+        """The value of `robustness`, or None for "auto"."""
+        name, value = type(self).__name__, self.robustness
+        self.validation_curve_ = None
+        if isinstance(value, str):
+            if value != "auto":
+                raise ModelError(f"{name}: robustness must be a number or 'auto', got {value!r}")
+            part = finite(self.validation_fraction, "validation_fraction", name)
+            if not 0.0 < part < 1.0:
+                raise ModelError(
+                    f"{name}: validation_fraction must lie between 0 and 1, got {part!r}"
+                )
+            return None
+        number = finite(value, "robustness", name)
+        if self.path == "theta" and not 0.0 <= number <= 1.0:
+            raise ModelError(
+                f"{name}: robustness={number:g} lies outside the span of the theta-path, from 1 "
+                "(plain) to 0 (outliers have no pull)"
+            )
+        if self.path == "s":
+            self._check_s(number)
+        return number
+
+    def _choose(
+        self, recipe: Recipe, rows: Rows, gamma: float | None, path: Path, s: float
+    ) -> tuple[float, str]:
+        """Where the exact curve on rows held out is least."""
+        start = path.traced[0]
+        held = self._held_out(rows)
+        if held.size == 0:
+            warnings.warn(
+                f"{type(self).__name__}: too few rows to hold some out for robustness='auto'; "
+                "the plain machine is fitted. Give robustness a value",
+                stacklevel=3,
+            )
+            return start, "before"
+        kept = np.setdiff1d(np.arange(rows.weight.size), held)
+        begun = Begun(self.C, path.alpha(start, "before"), s)
+        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, None)[0]
+        if found.curve is None:
+            raise TraceError(f"{type(self).__name__}: rows held out: {found.trouble}")
+        self.validation_curve_ = found.curve
+        return chosen_point(found.curve, path)
+
+    @abstractmethod
+    def _strata(self, rows: Rows) -> list[Index]:
+        """Rows that count, in groups of which each must be on both sides of a split."""
+
+    def _held_out(self, rows: Rows) -> Index:
+        """The same part of every group, at least one row and never all of them."""
+        random = check_random_state(self.random_state)
+        held = []
+        for group in self._strata(rows):
+            if group.size < 2:
+                return np.empty(0, dtype=np.int64)
+            size = round(self.validation_fraction * group.size)
+            held.append(random.permutation(group)[: min(max(size, 1), group.size - 1)])
+        return np.sort(np.concatenate(held))
+
+
+def chosen_point(curve: ValidationCurve, path: Path) -> tuple[float, str]:
+    """The best t of a curve, and its side, for the path on all rows."""
+    best = curve.best
+    if best.side == "before" and best.t == curve.traced[0]:
+        # The plain machine is best: before the first jump of this path too.
+        sign = np.sign(curve.traced[1] - curve.traced[0])
+        return (best.t if sign * best.t < sign * path.traced[0] else path.traced[0]), "before"
+    return best.t, best.side
+
+
+def _sparse(pairwise: bool) -> Any:
+    return False if pairwise else "csr"
+
+
+class RobustSVC(OnePoint, Classifies):
+    """Support vector classification that wrong labels cannot pull.
+
+    The hinge loss of a row whose margin ``y f(x)`` is below a threshold s rises with the weight
+    theta only (see `HingeRamp`).  At theta = 1 this is `sklearn.svm.SVC`; at theta = 0 such a row
+    has no pull at all.  The whole path between is traced, exactly, and the machine is taken at one
+    point of it.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0, class_weight
+        As in `sklearn.svm.SVC`.
+    fit_intercept : bool
+        Whether f has an intercept, as `SVC` always does.
+    path : {"theta", "s"}
+        What moves: the weight theta of outliers from 1 to 0, or the threshold s from below every
+        margin up to `s`.
+    robustness : float or "auto"
+        The value of theta or s.  "auto" chooses it where the 0-1 loss on rows held out is least;
+        it is known for every value, not on a grid.
+    theta : float in [0, 1]
+        The weight of outliers on the s-path.
+    s : float, at most 1
+        The threshold on the theta-path; how far the s-path goes.
+    validation_fraction : float
+        The part of the rows of each class that "auto" holds out; the machine itself is fitted on
+        all rows.
+    random_state : int, RandomState or None
+        Which rows are held out; 0 by default, so that fits can be repeated.
+    tol : float
+        To what the optimality conditions must hold at the fitted point, relative to their terms; a
+        `ConvergenceWarning` says if they do not.  The path is exact, so that this is a check and
+        no stopping rule.
+    cache_size : float
+        Megabytes for kernel columns.
+    verbose : bool
+        Show a progress bar of the trace.
+
+    Attributes
+    ----------
+    robustness_ : float
+        The point of the path.
+    path_ : Path
+        The whole path on all rows; `path_.certify()` proves it.
+    outliers_ : array of int
+        Training rows that the machine treats as outliers.
+    outlier_path_ : Stays
+        For every training row where on the path it is one, and where it first becomes one.
+    validation_curve_ : ValidationCurve or None
+        The exact curve behind "auto".
+    certificate_ : Certificate
+        The optimality conditions at `robustness_`.
+    classes_, support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel),
+    n_features_in_, feature_names_in_
+        As in `sklearn.svm.SVC`.
+
+    Two classes only: for more, wrap it in `sklearn.multiclass.OneVsRestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from homotopy_plugins import RobustSVC
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> y[:20] = 1 - y[:20]
+    >>> machine = RobustSVC(C=10.0, robustness=0.0).fit(X, y)
+    >>> suspects = machine.audit(top=20)
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        path: str = "theta",
+        robustness: Any = "auto",
+        theta: float = 0.0,
+        s: float = 0.0,
+        class_weight: Any = None,
+        validation_fraction: float = 0.25,
+        random_state: Any = 0,
+        tol: float = 1e-8,
+        cache_size: float = MEMORY,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.path = path
+        self.robustness = robustness
+        self.theta = theta
+        self.s = s
+        self.class_weight = class_weight
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    def _strata(self, rows: Rows) -> list[Index]:
+        return [np.flatnonzero((rows.y == c) & (rows.weight > 0.0)) for c in self.classes_]
+
+
+class RobustSVR(OnePoint, Regresses):
+    """Kernel regression that outliers cannot pull.
+
+    Absolute residuals beyond a threshold s are charged with the weight theta only (see `LADRamp`).
+    At theta = 1 this is `sklearn.svm.SVR` with ``epsilon=0``; at theta = 0 a row with a larger
+    residual has no pull at all.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0
+        As in `sklearn.svm.SVR`; there is no `epsilon`.
+    fit_intercept : bool
+        Whether f has an intercept, as `SVR` always does.
+    path : {"theta", "s"}
+        What moves: the weight theta of outliers from 1 to 0, or the threshold s from above every
+        residual down to `s`.
+    robustness : float or "auto"
+        The value of theta or s.  "auto" chooses it where the mean absolute residual on rows held
+        out is least; it is known for every value, not on a grid.
+    theta : float in [0, 1]
+        The weight of outliers on the s-path.
+    s : float, positive, or None
+        The threshold on the theta-path; how far the s-path goes.  None takes twice the spread of
+        the plain fit's residuals (their median over 0.6745), or half of the largest if that is
+        less.
+    validation_fraction, random_state, tol, cache_size, verbose
+        As in `RobustSVC`.
+
+    Attributes
+    ----------
+    robustness_, path_, outliers_, outlier_path_, validation_curve_, certificate_
+        As in `RobustSVC`.
+    support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel), n_features_in_,
+    feature_names_in_
+        As in `sklearn.svm.SVR`.
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        path: str = "s",
+        robustness: Any = "auto",
+        theta: float = 0.0,
+        s: float | None = None,
+        validation_fraction: float = 0.25,
+        random_state: Any = 0,
+        tol: float = 1e-8,
+        cache_size: float = MEMORY,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.path = path
+        self.robustness = robustness
+        self.theta = theta
+        self.s = s
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    def _strata(self, rows: Rows) -> list[Index]:
+        return [np.flatnonzero(rows.weight > 0.0)]

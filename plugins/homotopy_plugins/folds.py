@@ -1,0 +1,197 @@
+"""Paths of a grid of C, on all rows and on parts of them, with their curves on what was left out.
+
+What is done for one kernel width goes along C: starts come from one another, and all models share
+the columns of the kernel.  A part of the rows starts from the solution on all of them, with the
+samples outside it removed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
+from homotopy_plugins.kernel_model import KernelModel
+from homotopy_plugins.lad_ramp import DEFAULT_STOP, ROUNDING
+
+__all__ = [
+    "Begun",
+    "FoldCurve",
+    "Recipe",
+    "Rows",
+    "begin_along_c",
+    "curves_along_c",
+    "plain_point",
+]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# A threshold that was not given is so many spreads of the plain fit's residuals.
+SPREADS = 2.0
+# The median of |r| in units of the standard deviation, if residuals are normal.
+NORMAL = 0.6744897501960817
+# A spread below this part of the largest residual is no scale: the fit passes through most targets.
+LEAST_SPREAD = 1e-3
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Training data: X (n, d), or the kernel (n, n) if `precomputed`, y and the weights."""
+
+    X: Any
+    y: Any
+    weight: Array
+    precomputed: bool
+
+    def take(self, rows: Index) -> Rows:
+        """Some of the rows as training data of their own."""
+        X = self.X[rows]
+        X = X[:, rows] if self.precomputed else X
+        return Rows(X, self.y[rows], self.weight[rows], self.precomputed)
+
+    def seen_from(self, held: Index, kept: Index) -> Any:
+        """X of the rows `held` for a model of the rows `kept`."""
+        X = self.X[held]
+        return X[:, kept] if self.precomputed else X
+
+
+@contextmanager
+def speaking_as(name: str, kind: type) -> Iterator[None]:
+    """Errors of the model name the estimator that the user called."""
+    try:
+        yield
+    except ModelError as error:
+        text = str(error)
+        if text.startswith(f"{kind.__name__}:"):
+            raise type(error)(name + text[len(kind.__name__) :]) from error
+        raise
+
+
+@attrs.frozen(eq=False)
+class Recipe:
+    """How rows, C and gamma become a model.
+
+    Attributes
+    ----------
+    name : str
+        The estimator, for messages.
+    kind : type
+        `HingeRamp` or `LADRamp`.
+    options : dict
+        What all models have in common.
+    s : float or None
+        The threshold of the theta-path or the end of the s-path; None to take `SPREADS` times the
+        spread of the residuals of the plain fit.
+    """
+
+    name: str
+    kind: type
+    options: dict[str, Any]
+    s: float | None
+
+    def model(self, rows: Rows, C: float, gamma: float | None) -> KernelModel:
+        with speaking_as(self.name, self.kind):
+            model: KernelModel = self.kind(
+                rows.X, rows.y, C=C, gamma=gamma, sample_weight=rows.weight, **self.options
+            )
+            return model if self.s is None else model.varied(s=self.s)
+
+    def varied(self, model: KernelModel, *, C: float | None = None, s: float) -> KernelModel:
+        with speaking_as(self.name, self.kind):
+            return model.varied(C=C, s=s)
+
+    def threshold(self, begun: Path) -> float:
+        """s, taken from the residuals of the plain fit if it was not given."""
+        if self.s is not None:
+            return self.s
+        model: Any = begun.model
+        counted = model.sample_weight > 0.0
+        residual = np.abs(model.y - begun.response(begun.traced[0], "before"))[counted]
+        spread, largest = float(np.median(residual)) / NORMAL, float(residual.max())
+        if largest <= ROUNDING * float(np.abs(model.y).max()):
+            # f passes through every target: no threshold matters.
+            return 1.0
+        if spread <= LEAST_SPREAD * largest:
+            return DEFAULT_STOP * largest
+        return min(SPREADS * spread, 0.5 * largest)
+
+
+@attrs.frozen(eq=False)
+class Begun:
+    """The plain solution on all rows at one C, and the threshold of the path that leaves it."""
+
+    C: float
+    alpha: Array
+    s: float
+
+
+@attrs.frozen(eq=False)
+class FoldCurve:
+    """The curve of one fold at one C, or why there is none."""
+
+    curve: ValidationCurve | None
+    trouble: str
+    fit_time: float
+    score_time: float
+    breakpoints: int
+
+
+def begin_along_c(
+    recipe: Recipe, rows: Rows, gamma: float | None, costs: Sequence[float]
+) -> list[Begun]:
+    """The plain solutions on all rows, each started from the one before."""
+    with threadpool_limits(1, user_api="blas"):
+        found: list[Begun] = []
+        model = recipe.model(rows, costs[0], gamma)
+        path: Path | None = None
+        for C in costs:
+            path, alpha, s = plain_point(recipe, model.varied(C=C), path)
+            found.append(Begun(C, alpha, s))
+        return found
+
+
+def plain_point(
+    recipe: Recipe, model: KernelModel, start: Path | None
+) -> tuple[Path, Array, float]:
+    """The first point of a path, its alpha, and the threshold that follows from it."""
+    path = Homotopy(model, max_breakpoints=1).trace(start=start)
+    return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)
+
+
+def curves_along_c(
+    recipe: Recipe,
+    rows: Rows,
+    gamma: float | None,
+    begun: Sequence[Begun],
+    kept: Index,
+    held: Index,
+    loss: str | None,
+) -> list[FoldCurve]:
+    """The paths of the rows `kept` for each C, and their exact curves on the rows `held`."""
+    with threadpool_limits(1, user_api="blas"):
+        model = recipe.model(rows.take(kept), begun[0].C, gamma)
+        new, target, weight = rows.seen_from(held, kept), rows.y[held], rows.weight[held]
+        found = []
+        for at in begun:
+            began = time.perf_counter()
+            try:
+                path = Homotopy(recipe.varied(model, C=at.C, s=at.s)).trace(start=at.alpha[kept])
+            except TraceError as error:
+                took = time.perf_counter() - began
+                found.append(FoldCurve(None, f"C={at.C:g}: {error}", took, 0.0, 0))
+                continue
+            traced = time.perf_counter()
+            curve = path.validation_curve(new, target, loss=loss, sample_weight=weight)
+            scored = time.perf_counter()
+            found.append(
+                FoldCurve(curve, "", traced - began, scored - traced, path.breakpoints.size)
+            )
+        return found

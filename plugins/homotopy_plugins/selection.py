@@ -1,0 +1,402 @@
+"""Robust machines that choose C, gamma and robustness by cross-validation along exact paths.
+
+Each fold's loss is known for every value of the path parameter (`Path.validation_curve`), so the
+folds' curves are averaged exactly and the best value is found, not searched for; only C and gamma
+are on a grid.  The work is cut by gamma and fold and goes through joblib.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from homotopy import DataError, ModelError, TraceError, ValidationCurve
+from homotopy.gram import MEMORY
+from homotopy.progress import progress_bar
+from homotopy.validation import LOSSES
+from homotopy_plugins.estimators import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
+from homotopy_plugins.kernel_model import positive
+
+__all__ = ["RobustSVCCV", "RobustSVRCV"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Split = tuple[Index, Index]
+
+DEFAULT_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+@attrs.frozen(eq=False)
+class Cell:
+    """One C and gamma: where its curve over the path is least, and what the folds say there."""
+
+    C: float
+    gamma: Any
+    width: float | None
+    begun: Begun
+    folds: list[FoldCurve]
+    curve: ValidationCurve | None
+
+    def scores(self) -> Array:
+        """The folds' scores at the best point, larger is better; NaN where a trace failed."""
+        if self.curve is None:
+            return np.full(len(self.folds), np.nan)
+        best = self.curve.best
+        values = [np.nan if f.curve is None else f.curve(best.t, best.side) for f in self.folds]
+        return np.asarray(score(np.array(values), self.curve.loss))
+
+
+def score(loss: Any, name: str) -> Any:
+    """Larger is better, as everywhere in scikit-learn: accuracy, or minus the mean loss."""
+    return 1.0 - loss if name == "zero-one" else -loss
+
+
+class GridOfPaths(RobustMachine):
+    """Chooses C and gamma on a grid and the robustness exactly, then fits on all rows."""
+
+    Cs: Any
+    gammas: Any
+    cv: Any
+    loss: str | None
+    n_jobs: int | None
+
+    # Set by `fit`.
+    C_: float
+    gamma_: Any
+    best_index_: int
+    best_score_: float
+    best_params_: dict[str, Any]
+    cv_results_: dict[str, Any]
+    validation_curves_: list[ValidationCurve | None]
+    validation_curve_: ValidationCurve
+    n_splits_: int
+    refit_time_: float
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose on the folds, then trace the path of the best C and gamma on all rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n, d); the kernel matrix (n, n) if ``kernel="precomputed"``
+        y : array (n,)
+        sample_weight : array (n,), optional
+            Weights of the loss, in the fits and in the scores.
+        groups : array (n,), optional
+            For splitters that keep groups together.
+        """
+        rows = self._checked_rows(X, y, sample_weight)
+        costs, gammas = self._grid()
+        splits = self._splits(rows, groups)
+        cells = self._examine(rows, costs, gammas, splits)
+        self._tabulate(cells)
+        best = cells[self.best_index_]
+        assert best.curve is not None
+        began = time.perf_counter()
+        recipe = self._recipe()
+        model = recipe.varied(recipe.model(rows, best.C, best.width), s=best.begun.s)
+        path = self._traced(model, best.begun.alpha)
+        self._keep(path, *chosen_point(best.curve, path))
+        self.refit_time_ = time.perf_counter() - began
+        self.C_, self.gamma_ = best.C, best.gamma
+        self.validation_curve_ = best.curve
+        return self
+
+    # ------------------------------------------------------------------ what is examined
+
+    def _grid(self) -> tuple[list[float], list[Any]]:
+        name = type(self).__name__
+        if isinstance(self.Cs, str) or not isinstance(self.Cs, Iterable):
+            raise ModelError(f"{name}: Cs must be a list of positive numbers, got {self.Cs!r}")
+        costs = sorted({positive(C, "each of Cs", name) for C in self.Cs})
+        if isinstance(self.gammas, str) or not isinstance(self.gammas, Iterable):
+            raise ModelError(
+                f"{name}: gammas must be a list of positive numbers, 'scale' or 'auto', "
+                f"got {self.gammas!r}"
+            )
+        gammas = list(dict.fromkeys(self.gammas))
+        if not costs or not gammas:
+            raise ModelError(f"{name}: Cs and gammas must hold at least one value each")
+        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
+            gammas = gammas[:1]
+        if self.loss is not None and self.loss not in LOSSES:
+            raise ModelError(f"{name}: loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        return costs, gammas
+
+    def _splits(self, rows: Rows, groups: Any) -> list[Split]:
+        splitter = check_cv(self.cv, rows.y, classifier=is_classifier(self))
+        splits = [
+            (np.asarray(kept), np.asarray(held))
+            for kept, held in splitter.split(rows.X, rows.y, groups)
+        ]
+        for k, (kept, held) in enumerate(splits):
+            self._check_fold(k, rows, kept)
+            if not np.any(rows.weight[held]):
+                raise DataError(
+                    f"{type(self).__name__}: every row held out by fold {k} has sample_weight 0; "
+                    "use fewer folds or shuffle the rows"
+                )
+        return splits
+
+    def _check_fold(self, k: int, rows: Rows, kept: Index) -> None:
+        """Refuse a fold that cannot be trained on."""
+        if not np.any(rows.weight[kept]):
+            raise DataError(
+                f"{type(self).__name__}: every row that fold {k} trains on has sample_weight 0; "
+                "use fewer folds or shuffle the rows"
+            )
+
+    def _examine(
+        self, rows: Rows, costs: list[float], gammas: list[Any], splits: list[Split]
+    ) -> list[Cell]:
+        """Every path of every fold, gamma by gamma, along C."""
+        recipe = self._recipe()
+        widths = [self._width(gamma, rows.X) for gamma in gammas]
+        total = len(widths) * (1 + len(splits))
+        bar: Any = progress_bar("paths", total) if self.verbose else nullcontext()
+        with bar:
+            begun = self._run(bar, [delayed(begin_along_c)(recipe, rows, w, costs) for w in widths])
+            found = self._run(
+                bar,
+                [
+                    delayed(curves_along_c)(recipe, rows, w, begun[g], kept, held, self.loss)
+                    for g, w in enumerate(widths)
+                    for kept, held in splits
+                ],
+            )
+        return [
+            self._cell(
+                costs[c],
+                gammas[g],
+                w,
+                begun[g][c],
+                [found[g * len(splits) + k][c] for k in range(len(splits))],
+            )
+            for g, w in enumerate(widths)
+            for c in range(len(costs))
+        ]
+
+    def _run(self, bar: Any, jobs: Sequence[Any]) -> list[Any]:
+        done = []
+        for result in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+            done.append(result)
+            if self.verbose:
+                bar.update(1)
+        return done
+
+    def _cell(
+        self, C: float, gamma: Any, width: float | None, begun: Begun, folds: list[FoldCurve]
+    ) -> Cell:
+        for k, fold in enumerate(folds):
+            if fold.curve is None:
+                warnings.warn(
+                    f"{type(self).__name__}: fold {k} failed and C={C:g} is left out: "
+                    f"{fold.trouble}",
+                    FitFailedWarning,
+                    stacklevel=4,
+                )
+        curves = [fold.curve for fold in folds if fold.curve is not None]
+        merged = ValidationCurve.mean(curves) if len(curves) == len(folds) else None
+        return Cell(C, gamma, width, begun, folds, merged)
+
+    # ------------------------------------------------------------------ what came out
+
+    def _tabulate(self, cells: list[Cell]) -> None:
+        scores = np.array([cell.scores() for cell in cells])
+        mean = np.array(
+            [np.nan if c.curve is None else score(c.curve.minimum, c.curve.loss) for c in cells]
+        )
+        if np.all(np.isnan(mean)):
+            raise TraceError(
+                f"{type(self).__name__}: no C could be traced on every fold; the first trouble: "
+                f"{next(f.trouble for c in cells for f in c.folds if f.trouble)}"
+            )
+        rank = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32)
+        fit = np.array([[f.fit_time for f in c.folds] for c in cells])
+        scoring = np.array([[f.score_time for f in c.folds] for c in cells])
+        best = [None if c.curve is None else c.curve.best for c in cells]
+        params = [
+            {"C": c.C, "gamma": c.gamma, "robustness": np.nan if b is None else b.t}
+            for c, b in zip(cells, best, strict=True)
+        ]
+        results: dict[str, Any] = {
+            "mean_fit_time": fit.mean(axis=1),
+            "std_fit_time": fit.std(axis=1),
+            "mean_score_time": scoring.mean(axis=1),
+            "std_score_time": scoring.std(axis=1),
+        }
+        for key in ("C", "gamma", "robustness"):
+            values = [p[key] for p in params]
+            mixed = any(isinstance(v, str) for v in values)
+            results[f"param_{key}"] = np.ma.masked_array(values, dtype=object if mixed else float)
+        results["params"] = params
+        for k in range(scores.shape[1]):
+            results[f"split{k}_test_score"] = scores[:, k]
+        results |= {
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rank,
+            "robustness_from": np.array([np.nan if b is None else b.interval[0] for b in best]),
+            "robustness_to": np.array([np.nan if b is None else b.interval[1] for b in best]),
+            "threshold": np.array([c.begun.s for c in cells]),
+            "mean_breakpoints": np.array(
+                [np.mean([f.breakpoints for f in c.folds]) for c in cells]
+            ),
+        }
+        self.cv_results_ = results
+        self.validation_curves_ = [c.curve for c in cells]
+        self.n_splits_ = scores.shape[1]
+        self.best_index_ = int(np.nanargmax(mean))
+        self.best_score_ = float(mean[self.best_index_])
+        self.best_params_ = params[self.best_index_]
+
+
+class RobustSVCCV(GridOfPaths, Classifies):
+    """`RobustSVC` with C, gamma and robustness chosen by cross-validation.
+
+    Parameters
+    ----------
+    Cs : sequence of float
+        The grid of C.
+    gammas : sequence of float, "scale" or "auto"
+        The grid of gamma.
+    cv : int, splitter, iterable of (train, test) or None
+        As in `GridSearchCV`; 5 stratified folds by default.
+    loss : {"zero-one", "hinge"} or None
+        What is least on the rows held out; None is "zero-one".
+    n_jobs : int or None
+        Processes, through joblib: any backend of `joblib.parallel_config` does the same.
+    verbose : bool
+        Show a progress bar over the grid.
+    kernel, degree, coef0, fit_intercept, path, theta, s, class_weight, tol, cache_size
+        As in `RobustSVC`.
+
+    Attributes
+    ----------
+    C_, gamma_, robustness_
+        What was chosen; ties go to the smaller C, and to the middle of the widest best interval.
+    cv_results_ : dict of arrays
+        One entry a pair of C and gamma, as in `GridSearchCV`, each at the best robustness of the
+        pair; `robustness_from` and `robustness_to` bound the interval of equally good values,
+        `threshold` is the s of the theta-path or the end of the s-path.
+    best_index_, best_score_, best_params_, n_splits_, refit_time_
+        As in `GridSearchCV`; ``RobustSVC(**best_params_)`` is the machine that was fitted.
+    validation_curves_ : list of ValidationCurve
+        The folds' mean loss for every robustness, one for each pair.
+    validation_curve_ : ValidationCurve
+        That of the best pair.
+    path_, outliers_, outlier_path_, certificate_, classes_, support_, support_vectors_,
+    dual_coef_, intercept_, coef_, n_features_in_, feature_names_in_
+        As in `RobustSVC`, for the machine fitted on all rows.
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = DEFAULT_COSTS,
+        gammas: Any = ("scale",),
+        cv: Any = None,
+        loss: str | None = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        path: str = "theta",
+        theta: float = 0.0,
+        s: float = 0.0,
+        class_weight: Any = None,
+        tol: float = 1e-8,
+        cache_size: float = MEMORY,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.loss = loss
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.path = path
+        self.theta = theta
+        self.s = s
+        self.class_weight = class_weight
+        self.tol = tol
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_fold(self, k: int, rows: Rows, kept: Index) -> None:
+        super()._check_fold(k, rows, kept)
+        left = np.unique(rows.y[kept][rows.weight[kept] > 0.0])
+        if left.size < 2:
+            raise DataError(
+                f"{type(self).__name__}: fold {k} trains on one class ({left[0]}); use a "
+                "stratified splitter, fewer folds, or shuffle the rows"
+            )
+
+
+class RobustSVRCV(GridOfPaths, Regresses):
+    """`RobustSVR` with C, gamma and robustness chosen by cross-validation.
+
+    Parameters
+    ----------
+    loss : {"absolute", "squared"} or None
+        What is least on the rows held out; None is "absolute".
+    Cs, gammas, cv, n_jobs, verbose
+        As in `RobustSVCCV`; the folds of an integer `cv` are not shuffled.
+    kernel, degree, coef0, fit_intercept, path, theta, s, tol, cache_size
+        As in `RobustSVR`.
+
+    Attributes
+    ----------
+    As in `RobustSVCCV`, without `classes_`.
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = DEFAULT_COSTS,
+        gammas: Any = ("scale",),
+        cv: Any = None,
+        loss: str | None = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        path: str = "s",
+        theta: float = 0.0,
+        s: float | None = None,
+        tol: float = 1e-8,
+        cache_size: float = MEMORY,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.loss = loss
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.path = path
+        self.theta = theta
+        self.s = s
+        self.tol = tol
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.verbose = verbose
