@@ -1,25 +1,45 @@
-"""Which rows are wrong?  Training rows ranked by what a path does with them."""
+"""Which rows are wrong?  Training rows ranked by what a path does with them.
+
+A wrong label pulls the plain machine towards itself and looks better than it is; along the path it
+loses its pull and falls behind.  How badly a row is fitted on average over the path ranks it better
+than either end does (`examples/wrong_labels.py` measures it).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ranking", "table"]
+from homotopy import Path
+
+__all__ = ["Fits", "table"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# Evenly spaced t over which a row is watched.
+LOOKS = 101
 
-def ranking(share: Array, misfit: Array) -> Index:
-    """Rows from the most to the least suspicious.
 
-    First those that are outliers on the larger part of the path (`share`); among equals, and among
-    those that never are, the ones that its robust end fits worst (`misfit`).
-    """
-    return np.lexsort((-misfit, -share))
+@attrs.frozen(eq=False)
+class Fits:
+    """How the training rows are fitted at the start, at the end and on average over the path."""
+
+    start: Array
+    end: Array
+    mean: Array
+
+    @classmethod
+    def along(cls, path: Path, met: Callable[[Array], Array]) -> Fits:
+        """`met` makes of a response what is looked at: margins, residuals."""
+        first, last = path.traced
+        values = [met(path.response(first, "before"))]
+        values += [met(path.response(t)) for t in np.linspace(first, last, LOOKS)[1:]]
+        return cls(values[0], values[-1], np.trapezoid(values, axis=0) / (LOOKS - 1))
 
 
 def table(columns: dict[str, Any]) -> Any:

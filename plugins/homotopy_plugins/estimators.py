@@ -32,10 +32,10 @@ from homotopy import (
     ValidationCurve,
 )
 from homotopy.gram import MEMORY
-from homotopy_plugins.audit import ranking, table
+from homotopy_plugins.audit import Fits, table
 from homotopy_plugins.folds import Begun, Recipe, Rows, curves_along_c, plain_point
 from homotopy_plugins.hinge_ramp import HingeRamp
-from homotopy_plugins.kernel_model import KernelModel, finite, positive
+from homotopy_plugins.kernel_model import KernelModel, finite, nearest_definite, positive
 from homotopy_plugins.lad_ramp import LADRamp
 from homotopy_plugins.ramp import ramp_parameters
 
@@ -49,8 +49,10 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
 
     _kind: type[KernelModel]
-    # What `audit` calls the target and how well it is met.
+    # What `audit` calls the target and how well it is met, and whether the least of that (1) or
+    # the largest (-1) is worst.
     _called: tuple[str, str]
+    _worst_first: float
 
     # Set by the constructors.
     kernel: Any
@@ -65,6 +67,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     verbose: bool
 
     # Set by `fit`.
+    projection_: Array | None
     path_: Path
     outlier_path_: Stays
     robustness_: float
@@ -102,15 +105,19 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """Everything that can be wrong with the data and the path is refused here."""
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
-        if pairwise and X.shape[0] != X.shape[1]:
-            raise DataError(f"{name}: a precomputed kernel must be square, got shape {X.shape}")
         y = self._checked_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weight):
             raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
+        weight = self._weighted(y, weight)
         ramp_parameters(self.path, self.theta, name)
         positive(self.tol, "tol", name)
-        return Rows(X, y, self._weighted(y, weight), pairwise)
+        self.projection_ = None
+        if pairwise:
+            if X.shape[0] != X.shape[1]:
+                raise DataError(f"{name}: a precomputed kernel must be square, got shape {X.shape}")
+            X, self.projection_ = nearest_definite(X, name)
+        return Rows(X, y, weight, pairwise)
 
     def _recipe(self) -> Recipe:
         options = {
@@ -217,19 +224,20 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         check_is_fitted(self)
         sparse = _sparse(self.kernel == "precomputed")
         X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        if self.projection_ is not None:
+            X = X @ self.projection_
         model = self.path_.model
         assert isinstance(model, KernelModel)
         return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
 
     @abstractmethod
-    def _met(self, response: Array) -> tuple[Array, Array]:
-        """Margins or residuals of the training rows, and how bad they are."""
+    def _met(self, response: Array) -> Array:
+        """Margins or sizes of the residuals of the training rows."""
 
     def audit(self, top: int | None = 20) -> Any:
         """The training rows that the path finds most suspicious, worst first.
 
-        Ranked by the part of the path on which a row is treated as an outlier, then by how badly
-        the robust end of the path fits it.
+        Ranked by their margin (the size of their residual) on average over the whole path.
 
         Parameters
         ----------
@@ -239,31 +247,28 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         Returns
         -------
         pandas.DataFrame, or a structured array where pandas is not installed
-            row; label (target); first, the value of theta or s at which the row first becomes an
-            outlier, NaN if it never does; share, the part of the path on which it is one; margin
-            (residual) at the start and at the end of the path.
+            row; label (target); margin (residual, without its sign): mean over the path, at its
+            start and at its end; first, the value of theta or s at which the row first becomes an
+            outlier, NaN if it never does; share, the part of the path on which it is one.
         """
         check_is_fitted(self)
-        if top is not None and (
-            type(top) is bool or not isinstance(top, int | np.integer) or top < 1
-        ):
+        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
+        if top is not None and not (whole and top >= 1):
             raise ModelError(
                 f"{type(self).__name__}: audit: top must be a positive integer or None, got {top!r}"
             )
-        path, stays = self.path_, self.outlier_path_
-        start, stop = path.traced
-        before, _ = self._met(path.response(start, "before"))
-        after, bad = self._met(path.response(stop))
-        rows = ranking(stays.share, bad)[:top]
+        fits, stays = Fits.along(self.path_, self._met), self.outlier_path_
+        rows = np.argsort(self._worst_first * fits.mean, kind="stable")[:top]
         target, met = self._called
         return table(
             {
                 "row": rows,
                 target: self._training_targets()[rows],
+                f"{met}_mean": fits.mean[rows],
+                f"{met}_start": fits.start[rows],
+                f"{met}_end": fits.end[rows],
                 "first": stays.first[rows],
                 "share": stays.share[rows],
-                f"{met}_start": before[rows],
-                f"{met}_end": after[rows],
             }
         )
 
@@ -277,6 +282,7 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
 
     _kind = HingeRamp
     _called = ("label", "margin")
+    _worst_first = 1.0
     class_weight: Any
     classes_: Any
 
@@ -320,8 +326,8 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
     def _farther(self, s: float, other: float) -> float:
         return max(s, other)
 
-    def _met(self, response: Array) -> tuple[Array, Array]:
-        return response, -response
+    def _met(self, response: Array) -> Array:
+        return response
 
     def _training_targets(self) -> Any:
         model: Any = self.path_.model
@@ -333,7 +339,8 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """The class of each row of X."""
-        return self.classes_[(self._values(X) > 0.0).astype(int)]
+        positive_class = self._values(X) > 0.0
+        return self.classes_[positive_class.astype(int)]
 
 
 class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
@@ -341,6 +348,7 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
 
     _kind = LADRamp
     _called = ("target", "residual")
+    _worst_first = -1.0
 
     def _checked_targets(self, y: Any) -> Any:
         return y.astype(np.float64)
@@ -358,9 +366,8 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
     def _farther(self, s: float, other: float) -> float:
         return min(s, other)
 
-    def _met(self, response: Array) -> tuple[Array, Array]:
-        residual = self._training_targets() - response
-        return residual, np.abs(residual)
+    def _met(self, response: Array) -> Array:
+        return np.asarray(np.abs(self._training_targets() - response))
 
     def _training_targets(self) -> Any:
         model: Any = self.path_.model
@@ -534,6 +541,9 @@ class RobustSVC(OnePoint, Classifies):
         The exact curve behind "auto".
     certificate_ : Certificate
         The optimality conditions at `robustness_`.
+    projection_ : array (n, n) or None
+        A precomputed kernel need not be positive semidefinite: its negative part is left out, with
+        a warning, by multiplying rows K(x, training rows) with this matrix.
     classes_, support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel),
     n_features_in_, feature_names_in_
         As in `sklearn.svm.SVC`.
@@ -621,7 +631,7 @@ class RobustSVR(OnePoint, Regresses):
 
     Attributes
     ----------
-    robustness_, path_, outliers_, outlier_path_, validation_curve_, certificate_
+    robustness_, path_, outliers_, outlier_path_, validation_curve_, certificate_, projection_
         As in `RobustSVC`.
     support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel), n_features_in_,
     feature_names_in_
@@ -637,7 +647,7 @@ class RobustSVR(OnePoint, Regresses):
         gamma: Any = "scale",
         coef0: float = 0.0,
         fit_intercept: bool = True,
-        path: str = "s",
+        path: str = "theta",
         robustness: Any = "auto",
         theta: float = 0.0,
         s: float | None = None,

@@ -115,13 +115,21 @@ class Recipe:
         model: Any = begun.model
         counted = model.sample_weight > 0.0
         residual = np.abs(model.y - begun.response(begun.traced[0], "before"))[counted]
-        spread, largest = float(np.median(residual)) / NORMAL, float(residual.max())
+        spread = _weighted_median(residual, model.sample_weight[counted]) / NORMAL
+        largest = float(residual.max())
         if largest <= ROUNDING * float(np.abs(model.y).max()):
             # f passes through every target: no threshold matters.
             return 1.0
         if spread <= LEAST_SPREAD * largest:
             return DEFAULT_STOP * largest
         return min(SPREADS * spread, 0.5 * largest)
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    """The least value with at least half of the weight at or below it."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
 
 
 @attrs.frozen(eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -22,6 +23,8 @@ Index = npt.NDArray[np.int64]
 
 # A kernel matrix with an eigenvalue below minus this part of the largest is indefinite.
 INDEFINITE = 1e-8
+# Negative eigenvalues that are rounding, to double and to single precision.
+ROUNDED, SINGLE = 1e-12, 1e-6
 # Rows on which definiteness of a kernel without a guarantee is tested beforehand.
 TESTED_ROWS = 2000
 
@@ -299,6 +302,30 @@ def _check_definite(K: Array, name: str) -> Array:
                 "or choose a positive semidefinite kernel"
             ) from None
     return K
+
+
+def nearest_definite(K: Array, name: str) -> tuple[Array, Array | None]:
+    """A kernel matrix without its negative eigenvalues, and the projection that takes them away.
+
+    With ``K = U diag(v) U^T`` the result is ``K P``, ``P = U_+ U_+^T`` over the eigenvectors with
+    ``v > 0``; rows K(new, train) become K(new, train) P.  P is None where nothing was negative.
+    """
+    K = _check_symmetric(K, name)
+    lift = ROUNDED * float(np.abs(K).max()) * K.shape[0]
+    try:
+        scipy.linalg.cholesky(K + lift * np.eye(K.shape[0]), lower=True)
+        return K, None
+    except scipy.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(K)
+    kept = vectors[:, values > 0.0]
+    if values[0] < -SINGLE * max(values[-1], 0.0):
+        warnings.warn(
+            f"{name}: the kernel matrix is indefinite (eigenvalues from {values[0]:.3g} to "
+            f"{values[-1]:.3g}); its negative part is left out, in the fit and in predictions",
+            stacklevel=5,
+        )
+    definite = (kept * values[values > 0.0]) @ kept.T
+    return 0.5 * (definite + definite.T), kept @ kept.T
 
 
 def _checked_kernel_matrix(K: Any, name: str) -> Array:

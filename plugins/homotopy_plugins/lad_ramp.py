@@ -122,7 +122,7 @@ class LADRamp(KernelModel):
         size = float(np.abs(self.y).max())
         if start <= ROUNDING * size or size == 0.0:
             # f passes through every target: what is left of the residuals is rounding.
-            return 0.0, 0.0
+            return self.span[1], self.span[1]
         return start, DEFAULT_STOP * start if self.s_stop is None else self.s_stop
 
 

@@ -377,7 +377,7 @@ class RobustSVRCV(GridOfPaths, Regresses):
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
-        path: str = "s",
+        path: str = "theta",
         theta: float = 0.0,
         s: float | None = None,
         tol: float = 1e-8,
