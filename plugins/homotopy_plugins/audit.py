@@ -39,7 +39,8 @@ class Fits:
         first, last = path.traced
         values = [met(path.response(first, "before"))]
         values += [met(path.response(t)) for t in np.linspace(first, last, LOOKS)[1:]]
-        return cls(values[0], values[-1], np.trapezoid(values, axis=0) / (LOOKS - 1))
+        ends = 0.5 * (values[0] + values[-1])
+        return cls(values[0], values[-1], (np.sum(values, axis=0) - ends) / (LOOKS - 1))
 
 
 def table(columns: dict[str, Any]) -> Any:
