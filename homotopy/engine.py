@@ -12,7 +12,7 @@ import numpy.typing as npt
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.follow import Follower
-from homotopy.guess import carry_over, convex_guess, estimate_border
+from homotopy.guess import carry_over, convex_guess, estimate_border, slack_of_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
 from homotopy.lane import Segment
 from homotopy.ledger import Ledger
@@ -35,6 +35,8 @@ Index = npt.NDArray[np.int64]
 LATE = 1e-10
 # A residual above this at the end of a path is no rounding.
 MISTAKEN = 1e-6
+# An intercept with no more room than this part of the scale is determined.
+SLACK = 1e-9
 # So many of them on one path mean that it gets nowhere.
 MOST_LATE = 20
 
@@ -173,6 +175,10 @@ class _Trace:
             raise TraceError(
                 f"the start could not be made exact: {follower.residual():.2g} is left"
             )
+        free = not nonconvex and self._centre_border(snap)
+        if free:
+            follower.assign(snap, *snap.branches(follower.u))
+            follower.settle(snap, target)
         self.start_steps = follower.steps
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()
@@ -185,9 +191,10 @@ class _Trace:
             self.crossing.cross(follower, self.t, self.stop, pinned)
             self.first_piece = follower.piece.copy()
             follower.changed.clear()
-        if self.arrived:
+        if self.arrived or free:
+            # A free intercept goes to one end of its interval as soon as t moves.
             self._point()
-        elif problem.gram.features() is not None:
+        if not self.arrived and problem.gram.features() is not None:
             follower.ledger = Ledger.open(problem, self.start, self.stop)
             if follower.ledger is not None:
                 follower.ledger.begin(follower.piece)
@@ -273,6 +280,24 @@ class _Trace:
         if np.any((snap.kind == JUMP) & np.isfinite(snap.corner)):
             return alpha, b
         return convex_guess(self.problem, snap, alpha, b)
+
+    def _centre_border(self, snap: Snapshot) -> bool:
+        """Put an intercept that is not determined into the middle of its interval; True if so.
+
+        Where every alpha is at the end of its range (a small C, say) any b of an interval is
+        optimal; without a rule the path would depend on where its start was looked for.
+        """
+        follower = self.follower
+        if follower.border.shape[1] != 1:
+            return False
+        fall, rise = slack_of_border(follower.border, snap, follower.alpha, follower.u)
+        size = follower.u_scale / float(np.abs(follower.border).max())
+        if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > SLACK * size):
+            return False
+        move = 0.5 * (fall + rise)
+        follower.b += move
+        follower.u += move * follower.border[:, 0]
+        return True
 
     def _cross_late(self) -> JumpRecord:
         """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.

@@ -9,13 +9,15 @@ from homotopy.model import Problem
 from homotopy.polyline import Snapshot
 from homotopy.smo import solve_convex
 
-__all__ = ["carry_over", "convex_guess", "estimate_border"]
+__all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # How far a response may be off: pairs get dearer with every digit, Newton steps on features do not.
 ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
+# An alpha within this part of the largest slope is at its height.
+LEVEL = 1e-10
 
 
 def convex_guess(
@@ -44,6 +46,29 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
     # Beside a wall (an infinite slope) there is no place to keep.
     carried[steep] = np.where(np.isfinite(between), between, alpha)[steep]
     return np.where(np.isfinite(carried), carried, alpha)
+
+
+def slack_of_border(border: Array, snap: Snapshot, alpha: Array, u: Array) -> tuple[float, float]:
+    """How far b may fall and rise with alpha as it is: one border column, falling polylines.
+
+    Where every alpha is at the end of its range b is not determined but free in an interval.
+    """
+    n = alpha.size
+    finite = np.abs(snap.slope[np.isfinite(snap.slope)])
+    near = LEVEL * max(float(finite.max(initial=0.0)), float(np.abs(alpha).max()))
+    level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
+    left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
+    right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
+    low = np.where(level, left, np.inf).min(axis=1)
+    high = np.where(level, right, -np.inf).max(axis=1)
+    # Inside a knot or on a slanted piece u is fixed.
+    fixed = low > high
+    low, high = np.where(fixed, u, low), np.where(fixed, u, high)
+    weight = border[:, 0]
+    part = weight != 0.0
+    with np.errstate(invalid="ignore"):
+        ends = np.stack([(low - u)[part] / weight[part], (high - u)[part] / weight[part]])
+    return float(ends.min(axis=0).max(initial=-np.inf)), float(ends.max(axis=0).min(initial=np.inf))
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:

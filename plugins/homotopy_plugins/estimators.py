@@ -162,21 +162,23 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             raise KeyboardInterrupt(f"{type(self).__name__}: interrupted; path_ holds {path!r}")
         return path
 
-    def _keep(self, path: Path, t: float, side: str = "after") -> None:
+    def _keep(self, path: Path, t: float, side: str | None = None) -> None:
         """Take over a path and become its machine at `t`."""
         model: Any = path.model
         self.path_ = path
         self.outlier_path_ = path.stays(*model.outlier_pieces)
         self._become(t, side)
 
-    def _become(self, t: float, side: str = "after") -> None:
+    def _become(self, t: float, side: str | None = None) -> None:
         path, model = self.path_, self.path_.model
         assert isinstance(model, HingeRamp | LADRamp)
         self.robustness_ = float(t)
         start, declared = path.traced[0], path.problem.start
         if not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0:
-            # Before the first jump nobody is an outlier: the plain machine.
             t, side = start, "before"
+        if side is None:
+            # At the start, before the first jump, nobody is an outlier: the plain machine.
+            side = "before" if t == start else "after"
         alpha = path.alpha(t, side)
         self.support_ = np.flatnonzero(alpha)
         self.dual_coef_ = (alpha * model.sign)[None, self.support_]
@@ -207,8 +209,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         Parameters
         ----------
         robustness : float
-            A value of theta or s inside the traced span.  On the s-path every value before its
-            beginning is the plain machine, which treats nobody as an outlier.
+            A value of theta or s inside the traced span.  Its first value is the plain machine, and
+            so is every value before that on the s-path.
         """
         check_is_fitted(self)
         other = copy.copy(self)

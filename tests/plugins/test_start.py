@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 from oracles import kernel_matrix
@@ -103,3 +104,32 @@ def test_pieces_are_those_of_the_partition():
         pieces = path.pieces(t)
         for name, index in path.partition(t).items():
             assert {names[p] for p in pieces[index]} <= {name}
+
+
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("way", ["theta", "s"])
+def test_an_intercept_that_is_not_determined_is_in_the_middle(kind, way):
+    """At a small C every alpha is at the end of its range and b is free in an interval."""
+    problem = case(kind, 40, 3, C=1e-3, path=way, intercept=True)
+    # As many of one class as of the other; as many targets above b as below.
+    y = np.tile([1.0, -1.0], 20) if kind == "hinge" else problem.y
+    model = attrs.evolve(problem, y=y).model
+    cold = Homotopy(model()).trace()
+    start = cold.traced[0]
+    alpha, b = cold.alpha(start, "before"), cold.intercept(start, "before")
+    w = model().gram.matvec(alpha)
+    assert np.isin(np.abs(alpha), (0.0, 1e-3)).all()
+    if kind == "hinge":
+        # u = w + y b; at alpha = C u may go up to 1.
+        room = (1.0 - w) * y
+        low, high = room[y < 0].max(), room[y > 0].min()
+    else:
+        # u = w + b; above a target that pulls up b may not go.
+        low, high = (y - w)[alpha < 0].max(), (y - w)[alpha > 0].min()
+    assert high - low > 1e-3
+    assert b == pytest.approx(0.5 * (low + high), abs=1e-9)
+    for guess in (np.zeros(y.size), 1e-3 * np.ones(y.size), alpha):
+        again = Homotopy(model()).trace(start=guess)
+        assert again.intercept(again.traced[0], "before") == pytest.approx(b, abs=1e-9)
+        np.testing.assert_allclose(again.breakpoints, cold.breakpoints, rtol=0, atol=1e-9)
+    assert cold.certify().ok

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from problems import Case, case, sample_points
+from problems import case, sample_points
 
 from homotopy import PathError
 

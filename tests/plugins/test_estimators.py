@@ -1,0 +1,605 @@
+"""RobustSVC and RobustSVR: scikit-learn's own checks, the machine behind them, and bad input."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+
+import attrs
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from oracles import kernel_matrix
+from problems import case
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import homotopy_plugins
+from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
+from homotopy.path import Status
+from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVR
+from homotopy_plugins.estimators import RobustMachine
+
+BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
+PATHS = pytest.mark.parametrize("way", ["theta", "s"])
+MACHINE = {"hinge": RobustSVC, "lad": RobustSVR}
+MODEL = {"hinge": HingeRamp, "lad": LADRamp}
+PIECES = {"hinge": ("O",), "lad": ("O+", "O-")}
+CALLED = {"hinge": "margin", "lad": "residual"}
+
+
+def problem(kind, n=60, seed=3, **options):
+    made = case(kind, n, seed, **options)
+    return made.X, made.y
+
+
+# ---------------------------------------------------------------------- scikit-learn's checks
+
+# With "auto" rows are held out, and gamma="scale" looks at X alone, so that two rows are not one
+# row of weight 2; SVC and SVR are excused from the same two checks.
+WEIGHTS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "rows held out and gamma know no weights"
+    for kind in ("dense", "sparse")
+}
+EXCUSED = [RobustSVC(), RobustSVC(path="s"), RobustSVR(), RobustSVR(path="s")]
+# A fixed point of the path and a fixed gamma: every check, nothing excused.
+STRICT = [
+    RobustSVC(robustness=0.5, gamma=0.1),
+    RobustSVC(path="s", robustness=-0.5, gamma=0.1),
+    RobustSVC(kernel="linear", robustness=0.0),
+    RobustSVC(kernel="precomputed"),
+    RobustSVR(robustness=0.5, gamma=0.1),
+    RobustSVR(path="s", robustness=0.5, gamma=0.1),
+    RobustSVR(kernel="linear", robustness=0.0),
+    RobustSVR(kernel="precomputed"),
+]
+
+
+def excused(estimator):
+    return WEIGHTS if repr(estimator) in [repr(e) for e in EXCUSED] else {}
+
+
+@parametrize_with_checks([*EXCUSED, *STRICT], expected_failed_checks=excused)
+def test_scikit_learn_has_no_objection(estimator, check):
+    with warnings.catch_warnings():
+        # Their data are sometimes two rows, or a kernel that is none.
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+# ---------------------------------------------------------------------- the machine itself
+
+
+@BOTH
+@PATHS
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_it_is_the_machine_of_its_path(kind, way, kernel):
+    X, y = problem(kind)
+    new = problem(kind, 30, 8)[0]
+    value = {"theta": 0.3, "s": -0.4 if kind == "hinge" else 1.5}[way]
+    options = {"kernel": kernel, "gamma": 0.5, "coef0": 1.0, "degree": 2, "C": 2.0}
+    machine = MACHINE[kind](path=way, robustness=value, **options).fit(X, y)
+    path = machine.path_
+    assert path.certify().ok
+    assert machine.robustness_ == value
+    f = path.decision_function(new, value)
+    got = machine.decision_function(new) if kind == "hinge" else machine.predict(new)
+    np.testing.assert_allclose(got, f, rtol=0, atol=1e-12)
+    alpha = path.alpha(value)
+    sign = y if kind == "hinge" else np.ones(y.size)
+    np.testing.assert_array_equal(machine.support_, np.flatnonzero(alpha))
+    np.testing.assert_array_equal(machine.dual_coef_, (alpha * sign)[None, machine.support_])
+    np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
+    assert machine.intercept_.tolist() == [path.intercept(value)]
+    parts = path.partition(value)
+    outliers = np.sort(np.concatenate([parts[name] for name in PIECES[kind]]))
+    np.testing.assert_array_equal(machine.outliers_, outliers)
+    assert machine.certificate_.ok
+    if kernel == "linear":
+        by_hand = new @ machine.coef_[0] + machine.intercept_[0]
+        np.testing.assert_allclose(got, by_hand, rtol=0, atol=1e-12)
+        assert machine.coef_.shape == (1, X.shape[1])
+    else:
+        assert not hasattr(machine, "coef_")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_at_theta_1_it_is_scikit_learns(kernel):
+    X, y = problem("hinge", 80)
+    new = problem("hinge", 40, 9)[0]
+    plain = SVC(kernel=kernel, C=2.0, tol=1e-10).fit(X, y)
+    machine = RobustSVC(kernel=kernel, C=2.0, robustness=1.0).fit(X, y)
+    np.testing.assert_allclose(
+        machine.decision_function(new), plain.decision_function(new), atol=1e-4
+    )
+    assert machine.outliers_.size == 0
+    X, y = problem("lad", 80)
+    plain = SVR(kernel=kernel, C=2.0, epsilon=0.0, tol=1e-10).fit(X, y)
+    machine = RobustSVR(kernel=kernel, C=2.0, robustness=1.0).fit(X, y)
+    np.testing.assert_allclose(machine.predict(new), plain.predict(new), atol=1e-3)
+    assert machine.outliers_.size == 0
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_gamma_is_that_of_svc(gamma, sparse):
+    X, y = problem("hinge")
+    X = 3.0 * X
+    given = sp.csr_matrix(X) if sparse else X
+    theirs = SVC(gamma=gamma).fit(given, y)._gamma
+    ours = RobustSVC(gamma=gamma, robustness=1.0).fit(given, y).path_.model.gamma
+    assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+@BOTH
+def test_sparse_and_dense_rows_are_the_same_rows(kind):
+    X, y = problem(kind)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    dense = MACHINE[kind](kernel="linear").fit(X, y)
+    sparse = MACHINE[kind](kernel="linear").fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(sparse.predict(sp.csr_array(X)), dense.predict(X), atol=1e-8)
+
+
+@BOTH
+def test_zero_weights_leave_rows_out_and_whole_ones_repeat_them(kind):
+    X, y = problem(kind, 40)
+    times = np.random.default_rng(0).integers(0, 4, 40)
+    options = {"gamma": 0.5, "robustness": 0.4, "C": 2.0}
+    weighted = MACHINE[kind](**options).fit(X, y, sample_weight=times)
+    repeated = MACHINE[kind](**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    new = problem(kind, 30, 8)[0]
+    name = "decision_function" if kind == "hinge" else "predict"
+    np.testing.assert_allclose(
+        getattr(weighted, name)(new), getattr(repeated, name)(new), rtol=0, atol=1e-8
+    )
+
+
+def test_class_weight():
+    X, y = problem("hinge", 80)
+    plain = RobustSVC(robustness=1.0).fit(X, y)
+    heavy = RobustSVC(robustness=1.0, class_weight={1.0: 20.0}).fit(X, y)
+    assert (heavy.predict(X) == 1.0).sum() > (plain.predict(X) == 1.0).sum()
+    balanced = RobustSVC(robustness=1.0, class_weight="balanced").fit(X, y)
+    counts = np.array([(y == c).sum() for c in (-1.0, 1.0)])
+    by_hand = 80 / (2 * counts[(y > 0).astype(int)])
+    same = RobustSVC(robustness=1.0).fit(X, y, sample_weight=by_hand)
+    np.testing.assert_allclose(balanced.decision_function(X), same.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("names", [("bad", "good"), (0, 1), (False, True), (3, 7)])
+def test_labels_of_any_two_values(names):
+    X, y = problem("hinge")
+    named = np.array([names[int(v > 0)] for v in y])
+    machine = RobustSVC(robustness=0.5).fit(X, named)
+    assert machine.classes_.tolist() == list(names)
+    assert set(machine.predict(X)) <= set(names)
+    expected = RobustSVC(robustness=0.5).fit(X, y).predict(X) > 0
+    np.testing.assert_array_equal(machine.predict(X) == names[1], expected)
+    assert machine.audit(3)["label"].isin(names).all()
+
+
+# ---------------------------------------------------------------------- robustness
+
+
+@BOTH
+@PATHS
+def test_auto_takes_the_best_point_of_the_rows_held_out(kind, way):
+    X, y = problem(kind, 120)
+    machine = MACHINE[kind](path=way, C=3.0).fit(X, y)
+    curve = machine.validation_curve_
+    assert curve.best.t == pytest.approx(machine.robustness_) or curve.best.side == "before"
+    again = MACHINE[kind](path=way, C=3.0).fit(X, y)
+    assert again.robustness_ == machine.robustness_
+    # The machine itself is fitted on all rows.
+    assert machine.path_.problem.gram.size == 120
+    other = MACHINE[kind](path=way, C=3.0, random_state=5).fit(X, y)
+    assert not np.array_equal(other.validation_curve_.start, curve.start)
+
+
+@PATHS
+def test_the_curve_behind_auto_is_one_of_rows_never_trained_on(way, monkeypatch):
+    """The held-out curve again, by hand, from the split that was made."""
+    X, y = problem("hinge", 100)
+    kept = {}
+    original = RobustSVC._held_out
+
+    def watched(self, rows):
+        kept["held"] = original(self, rows)
+        return kept["held"]
+
+    monkeypatch.setattr(RobustSVC, "_held_out", watched)
+    machine = RobustSVC(path=way, gamma=0.5, C=2.0).fit(X, y)
+    held = kept["held"]
+    assert held.size == pytest.approx(25, abs=1)
+    for label in (-1.0, 1.0):
+        assert (y[held] == label).sum() == round(0.25 * (y == label).sum())
+    rest = np.setdiff1d(np.arange(100), held)
+    model = HingeRamp(X[rest], y[rest], C=2.0, gamma=0.5, path=way, fit_intercept=True)
+    curve = Homotopy(model).trace().validation_curve(X[held], y[held])
+    found = machine.validation_curve_
+    t = np.linspace(*curve.traced, 200)[1:-1]
+    np.testing.assert_array_equal(found(t), curve(t))
+
+
+@BOTH
+@PATHS
+def test_another_point_without_another_fit(kind, way):
+    X, y = problem(kind)
+    machine = MACHINE[kind](path=way).fit(X, y)
+    start, stop = machine.path_.traced
+    for t in np.linspace(start, stop, 7):
+        moved = machine.at(t)
+        assert moved.path_ is machine.path_
+        refit = MACHINE[kind](path=way, robustness=float(t), s=machine.path_.model.s).fit(X, y)
+        if way == "theta":
+            np.testing.assert_allclose(moved.predict(X), refit.predict(X), rtol=0, atol=1e-9)
+        assert moved.get_params()["robustness"] == t
+    beyond = stop + 1.5 * (stop - start)
+    with pytest.raises(PathError, match="lies outside the traced interval"):
+        machine.at(beyond)
+
+
+@BOTH
+def test_before_the_first_jump_of_the_s_path_it_is_the_plain_machine(kind):
+    X, y = problem(kind)
+    far = -100.0 if kind == "hinge" else 1e6
+    machine = MACHINE[kind](path="s", robustness=far).fit(X, y)
+    plain = MACHINE[kind](path="theta", robustness=1.0).fit(X, y)
+    np.testing.assert_allclose(machine.predict(X), plain.predict(X), rtol=0, atol=1e-8)
+    assert machine.outliers_.size == 0
+    assert machine.robustness_ == far
+
+
+@BOTH
+def test_the_s_path_goes_as_far_as_is_asked_for(kind):
+    X, y = problem(kind, C=1.0)
+    value = 0.5 if kind == "hinge" else 0.01
+    machine = MACHINE[kind](path="s", robustness=value).fit(X, y)
+    assert machine.path_.traced[1] == value
+    assert machine.path_.certify().ok
+
+
+def test_the_threshold_of_regression_comes_from_the_plain_fit():
+    X, y = problem("lad", 100)
+    machine = RobustSVR(C=1.0, robustness=0.0).fit(X, y)
+    plain = machine.at(1.0)
+    residual = np.sort(np.abs(y - plain.predict(X)))
+    assert machine.path_.model.s == pytest.approx(2.0 * residual[49] / 0.6744897501960817)
+    scaled = RobustSVR(C=1000.0, robustness=0.0).fit(X, 1000.0 * y)
+    assert scaled.path_.model.s == pytest.approx(1000.0 * machine.path_.model.s, rel=1e-6)
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e6])
+@BOTH
+@PATHS
+def test_extreme_costs(kind, way, C):
+    X, y = problem(kind, 40)
+    machine = MACHINE[kind](path=way, C=C).fit(X, y)
+    assert machine.path_.certify().ok
+    assert np.isfinite(machine.predict(X).astype(float)).all()
+
+
+@PATHS
+def test_targets_that_are_met_exactly(way):
+    """f passes through every target: there is no residual, no threshold and no outlier."""
+    X = np.array([[0.0], [1.0], [2.0]])
+    for y in (np.array([1.0, 2.0, 3.0]), np.zeros(3), np.full(3, 7.0)):
+        machine = RobustSVR(C=1e6, gamma=10.0, path=way, robustness=1.0).fit(X, y)
+        np.testing.assert_allclose(machine.predict(X), y, atol=1e-6)
+        assert machine.outliers_.size == 0
+
+
+@BOTH
+def test_duplicates_zero_rows_and_large_features(kind):
+    X, y = problem(kind, 30, data="integer")
+    X = np.vstack([X, X, np.zeros((4, X.shape[1]))])
+    y = np.concatenate([y, y, y[:4]])
+    for factor in (1.0, 1e6):
+        machine = MACHINE[kind](C=1.0).fit(factor * X, y)
+        assert machine.path_.certify().ok
+
+
+# ---------------------------------------------------------------------- which rows are wrong
+
+
+@BOTH
+@PATHS
+def test_audit(kind, way):
+    X, y = problem(kind, 80)
+    machine = MACHINE[kind](path=way, C=2.0).fit(X, y)
+    table = machine.audit(top=None)
+    met = CALLED[kind]
+    assert sorted(table["row"]) == list(range(80))
+    path = machine.path_
+    start, stop = path.traced
+    responses = [path.response(start, "before"), path.response(stop)]
+    if kind == "lad":
+        responses = [np.abs(y - u) for u in responses]
+    rows = table["row"].to_numpy()
+    np.testing.assert_allclose(table[f"{met}_start"], responses[0][rows], atol=1e-12)
+    np.testing.assert_allclose(table[f"{met}_end"], responses[1][rows], atol=1e-12)
+    target = "label" if kind == "hinge" else "target"
+    np.testing.assert_array_equal(table[target], y[rows])
+    np.testing.assert_array_equal(table["first"], machine.outlier_path_.first[rows])
+    np.testing.assert_array_equal(table["share"], machine.outlier_path_.share[rows])
+    order = table[f"{met}_mean"].to_numpy() * (1 if kind == "hinge" else -1)
+    assert np.all(np.diff(order) >= 0)
+    pd.testing.assert_frame_equal(machine.audit(top=7), table.head(7))
+
+
+def test_audit_finds_planted_labels():
+    data = load_breast_cancer()
+    X, y = StandardScaler().fit_transform(data.data), data.target.copy()
+    wrong = np.random.default_rng(0).choice(y.size, 57, replace=False)
+    y[wrong] = 1 - y[wrong]
+    machine = RobustSVC(kernel="linear", C=0.1, robustness=0.0).fit(X, y)
+    top = machine.audit(top=40)["row"]
+    assert np.isin(top, wrong).mean() > 0.9
+
+
+def test_audit_without_pandas(monkeypatch):
+    X, y = problem("hinge")
+    machine = RobustSVC().fit(X, y)
+    expected = machine.audit(5)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    plain = machine.audit(5)
+    assert isinstance(plain, np.ndarray)
+    assert plain.dtype.names == tuple(expected.columns)
+    np.testing.assert_array_equal(plain["row"], expected["row"])
+
+
+# ---------------------------------------------------------------------- among other tools
+
+
+@BOTH
+def test_clone_pickle_and_repr(kind):
+    X, y = problem(kind)
+    machine = MACHINE[kind](C=2.0, robustness=0.25)
+    assert clone(machine).get_params() == machine.get_params()
+    machine.fit(X, y)
+    again = pickle.loads(pickle.dumps(machine))
+    np.testing.assert_array_equal(again.predict(X), machine.predict(X))
+    assert again.path_.certify().ok
+    np.testing.assert_array_equal(again.at(0.75).predict(X), machine.at(0.75).predict(X))
+    assert MACHINE[kind].__name__ in machine._repr_html_()
+    assert not hasattr(clone(machine), "path_")
+
+
+def scaled_dot(X, Z):
+    return 0.1 * np.asarray(X @ Z.T)
+
+
+def test_a_callable_kernel_and_one_that_is_given():
+    X, y = problem("hinge")
+    new = problem("hinge", 20, 8)[0]
+    called = RobustSVC(kernel=scaled_dot, robustness=0.5).fit(X, y)
+    given = RobustSVC(kernel="precomputed", robustness=0.5).fit(0.1 * X @ X.T, y)
+    f = called.decision_function(new)
+    np.testing.assert_allclose(given.decision_function(0.1 * new @ X.T), f, atol=1e-8)
+    np.testing.assert_allclose(
+        pickle.loads(pickle.dumps(called)).decision_function(new), f, atol=1e-12
+    )
+
+
+def test_pipeline_grid_search_and_frames():
+    X, y = problem("hinge", 80)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    pipe = make_pipeline(StandardScaler().set_output(transform="pandas"), RobustSVC())
+    grid = {"robustsvc__C": [0.1, 1.0], "robustsvc__robustness": [1.0, 0.3, "auto"]}
+    search = GridSearchCV(pipe, grid, cv=3).fit(frame, y)
+    best = search.best_estimator_[-1]
+    assert best.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert search.score(frame, y) > 0.6
+
+
+def test_more_than_two_classes_one_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    ovr = OneVsRestClassifier(RobustSVC(robustness=0.0)).fit(X, y)
+    assert ovr.score(X, y) > 0.9
+    assert len(ovr.estimators_) == 3
+    assert all(isinstance(e.outliers_, np.ndarray) for e in ovr.estimators_)
+
+
+def test_without_scikit_learn_the_names_say_what_to_install(monkeypatch):
+    for name in [m for m in sys.modules if m.split(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in ("estimators", "selection"):
+        monkeypatch.delitem(sys.modules, f"homotopy_plugins.{name}", raising=False)
+    for name in ("RobustSVC", "RobustSVRCV"):
+        with pytest.raises(ImportError, match=rf"{name} needs scikit-learn .*homotopy-qp\[sklearn"):
+            getattr(homotopy_plugins, name)
+    with pytest.raises(AttributeError, match="has no attribute 'RobustSVD'"):
+        _ = homotopy_plugins.RobustSVD
+    assert "RobustSVC" in dir(homotopy_plugins)
+
+
+# ---------------------------------------------------------------------- kernels that are none
+
+
+@pytest.mark.parametrize("way", ["theta", "s"])
+def test_an_indefinite_kernel_is_projected_with_a_warning(way):
+    X, y = problem("hinge", 40)
+    new = problem("hinge", 15, 8)[0]
+    K = kernel_matrix(X, X, "linear", 1.0)
+    values, vectors = np.linalg.eigh(K + np.diag(np.linspace(-3.0, 3.0, 40)))
+    assert values[0] < -1.0
+    bad = (vectors * values) @ vectors.T
+    machine = RobustSVC(kernel="precomputed", path=way, robustness=0.0 if way == "s" else 0.3)
+    with pytest.warns(UserWarning, match=r"indefinite \(eigenvalues from -"):
+        machine.fit(bad, y)
+    assert machine.path_.certify().ok
+    # By hand: the same machine on explicit features of the part that is left.
+    kept = values > 0.0
+    features = vectors[:, kept] * np.sqrt(values[kept])
+    by_hand = RobustSVC(kernel="linear", path=way, robustness=machine.robustness).fit(features, y)
+    rows = new @ X.T
+    mapped = rows @ vectors[:, kept] / np.sqrt(values[kept])
+    np.testing.assert_allclose(
+        machine.decision_function(rows), by_hand.decision_function(mapped), rtol=0, atol=1e-7
+    )
+
+
+def test_a_kernel_in_single_precision_is_taken_without_a_word():
+    X, y = problem("hinge", 60)
+    K = kernel_matrix(X, X, "linear", 1.0)
+    machine = RobustSVC(kernel="precomputed", robustness=0.3).fit(K.astype(np.float32), y)
+    expected = RobustSVC(kernel="precomputed", robustness=0.3).fit(K, y)
+    np.testing.assert_allclose(
+        machine.decision_function(K), expected.decision_function(K), atol=1e-4
+    )
+
+
+# ---------------------------------------------------------------------- bad input
+
+X, Y = problem("hinge", 30)
+R = problem("lad", 30)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"C": -1.0}, ModelError, "RobustSVC: C must be positive and finite, got -1.0"),
+        ({"C": "big"}, ModelError, "RobustSVC: C must be a number"),
+        ({"kernel": "cosine"}, ModelError, "RobustSVC: kernel must be one of"),
+        ({"gamma": -1.0}, ModelError, "RobustSVC: gamma must be positive"),
+        ({"gamma": "wide"}, ModelError, "gamma must be 'scale', 'auto' or a positive number"),
+        ({"degree": 0, "kernel": "poly"}, ModelError, "RobustSVC: degree must be"),
+        ({"path": "C"}, ModelError, "RobustSVC: path must be 'theta' or 's', got 'C'"),
+        ({"theta": 2.0}, ModelError, r"RobustSVC: theta must lie in \[0, 1\]"),
+        ({"tol": 0.0}, ModelError, "RobustSVC: tol must be positive"),
+        ({"s": 1.5}, ModelError, "RobustSVC: s must be at most 1"),
+        ({"s": 1.5, "path": "s"}, ModelError, "RobustSVC: s must be at most 1"),
+        ({"robustness": 1.5}, ModelError, "robustness=1.5 lies outside the span of the theta-path"),
+        ({"robustness": -0.1}, ModelError, "robustness=-0.1 lies outside the span"),
+        (
+            {"robustness": 1.2, "path": "s"},
+            ModelError,
+            "robustness=1.2 lies outside the span of the s-path: s must be at most 1",
+        ),
+        ({"robustness": "best"}, ModelError, "robustness must be a number or 'auto', got 'best'"),
+        ({"robustness": None}, ModelError, "robustness must be a number, got None"),
+        ({"robustness": np.nan}, ModelError, "robustness must be finite, got nan"),
+        ({"validation_fraction": 1.0}, ModelError, "validation_fraction must lie between 0 and 1"),
+        ({"cache_size": 0.0}, ModelError, "RobustSVC: cache_size must be positive"),
+        ({"class_weight": "fair"}, ValueError, "class_weight"),
+    ],
+)
+def test_parameters_are_refused_before_any_work(options, error, match):
+    with pytest.raises(error, match=match):
+        RobustSVC(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"s": -1.0}, "RobustSVR: s must be positive"),
+        ({"robustness": 0.0, "path": "s"}, "robustness=0 lies outside the span of the s-path"),
+        ({"robustness": 2.0}, "robustness=2 lies outside the span of the theta-path"),
+    ],
+)
+def test_parameters_of_regression(options, match):
+    with pytest.raises(ModelError, match=match):
+        RobustSVR(**options).fit(X, R)
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        ((X, np.ones(30)), r"RobustSVC: y has one class \(1.0\)"),
+        ((X, np.arange(30) % 3), "Only binary classification is supported"),
+        ((X, np.linspace(0, 1, 30)), "Unknown label type"),
+        ((np.where(X[0, 0] == X, np.nan, X), Y), "NaN"),
+        ((X[:20], Y), "inconsistent numbers of samples"),
+        ((np.empty((0, 3)), np.empty(0)), "0 sample"),
+    ],
+)
+def test_data_are_refused(data, match):
+    with pytest.raises(ValueError, match=match):
+        RobustSVC().fit(*data)
+
+
+def test_weights_are_refused():
+    # Newer versions of scikit-learn see to it themselves.
+    with pytest.raises(ValueError, match=r"at least one non-zero|every sample_weight is 0"):
+        RobustSVC().fit(X, Y, sample_weight=np.zeros(30))
+    with pytest.raises(DataError, match=r"only class 1.0 is left where rows of sample_weight 0"):
+        RobustSVC().fit(X, Y, sample_weight=(Y > 0).astype(float))
+    with pytest.raises(ValueError, match="Negative values"):
+        RobustSVC().fit(X, Y, sample_weight=Y)
+
+
+def test_a_precomputed_kernel_must_be_square():
+    with pytest.raises(DataError, match=r"must be square, got shape \(30, 3\)"):
+        RobustSVC(kernel="precomputed").fit(X, Y)
+
+
+@BOTH
+def test_use_before_fit_and_wrong_feature_counts(kind):
+    machine = MACHINE[kind]()
+    for use in (machine.predict, machine.at, machine.audit):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            use(X if use is machine.predict else 1)
+    machine.fit(X, Y if kind == "hinge" else R)
+    with pytest.raises(ValueError, match=r"X has 2 features, but Robust.* is expecting 3"):
+        machine.predict(X[:, :2])
+    for top in (0, -1, 2.5, True, "all"):
+        with pytest.raises(ModelError, match="top must be a positive integer or None"):
+            machine.audit(top)
+    with pytest.raises(ModelError, match="robustness must be a number"):
+        machine.at("auto")
+
+
+def test_too_few_rows_to_hold_some_out():
+    with pytest.warns(UserWarning, match="too few rows to hold some out"):
+        machine = RobustSVC().fit([[0.0], [1.0]], [0, 1])
+    assert machine.robustness_ == 1.0
+    assert machine.validation_curve_ is None
+    with pytest.warns(UserWarning, match="too few rows"):
+        RobustSVR().fit([[0.0]], [1.0])
+
+
+def test_residuals_above_tol_are_told():
+    with pytest.warns(ConvergenceWarning, match=r"hold to .* only \(tol=1e-30\)"):
+        RobustSVC(tol=1e-30, robustness=0.5).fit(X, Y)
+
+
+def test_a_trace_that_stops_leaves_what_it_has(monkeypatch):
+    whole = RobustSVC(robustness=0.0).fit(X, Y).path_
+
+    def fails(self, **options):
+        error = TraceError("numerical trouble")
+        error.path = whole
+        raise error
+
+    machine = RobustSVC(robustness=0.0)
+    monkeypatch.setattr(Homotopy, "trace", fails)
+    with pytest.raises(TraceError, match="numerical trouble"):
+        machine.fit(X, Y)
+    assert machine.path_ is whole
+
+    stopped = attrs.evolve(whole, status=Status.INTERRUPTED)
+    monkeypatch.setattr(Homotopy, "trace", lambda self, **options: stopped)
+    machine = RobustSVC(robustness=0.0)
+    with pytest.raises(KeyboardInterrupt, match="path_ holds"):
+        machine.fit(X, Y)
+    assert machine.path_ is stopped
+
+
+def test_verbose_shows_a_bar(capsys):
+    RobustSVC(verbose=True, robustness=0.5).fit(X, Y)
+    assert "theta" in capsys.readouterr().err
+
+
+def test_the_base_is_abstract():
+    with pytest.raises(TypeError, match="abstract"):
+        RobustMachine()

@@ -1,0 +1,318 @@
+"""RobustSVCCV and RobustSVRCV: what they choose, by hand; joblib and Dask; bad input."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from problems import case
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.metrics import accuracy_score, mean_absolute_error
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from homotopy import DataError, Homotopy, ModelError, TraceError
+from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV
+
+BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
+PATHS = pytest.mark.parametrize("way", ["theta", "s"])
+SEARCH = {"hinge": RobustSVCCV, "lad": RobustSVRCV}
+MACHINE = {"hinge": RobustSVC, "lad": RobustSVR}
+COSTS = (0.1, 1.0, 10.0)
+
+
+def problem(kind, n=90, seed=3, **options):
+    made = case(kind, n, seed, **options)
+    return made.X, made.y
+
+
+def folds(kind, count=3):
+    splitter = StratifiedKFold if kind == "hinge" else KFold
+    return splitter(count, shuffle=True, random_state=0)
+
+
+# Cheap ones: what is checked is how they behave, not what they choose.
+CHECKED = [
+    RobustSVCCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
+    RobustSVCCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
+    RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
+    RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
+]
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_has_no_objection(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+# ---------------------------------------------------------------------- what is chosen
+
+
+@BOTH
+@PATHS
+def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way):
+    """Every C, every fold and 100 values of the path one by one, with models of their own."""
+    X, y = problem(kind)
+    cv = folds(kind)
+    search = SEARCH[kind](Cs=COSTS, gammas=(0.2, 0.8), path=way, cv=cv).fit(X, y)
+    results = search.cv_results_
+    assert len(results["params"]) == 6
+    score = accuracy_score if kind == "hinge" else lambda a, b: -mean_absolute_error(a, b)
+    for row, params in enumerate(results["params"]):
+        threshold = results["threshold"][row]
+        options = {"C": params["C"], "gamma": params["gamma"], "path": way, "fit_intercept": True}
+        options["s_stop" if (kind, way) == ("lad", "s") else "s"] = threshold
+        t, side = params["robustness"], search.validation_curves_[row].best.side
+        values, found = [], []
+        for k, (kept, held) in enumerate(cv.split(X, y)):
+            model = (HingeRamp if kind == "hinge" else LADRamp)(X[kept], y[kept], **options)
+            path = Homotopy(model).trace()
+            start = path.traced[0]
+
+            def at(t, side="after", path=path, start=start, held=held):
+                # Two starts of one path agree to rounding.
+                short = 1e-9 if side == "before" else 0.0
+                if way == "s" and np.sign(path.problem.start) * (t - start) > -short:
+                    t, side = start, "before"
+                f = path.decision_function(X[held], t, side)
+                return score(y[held], np.where(f > 0, 1.0, -1.0) if kind == "hinge" else f)
+
+            assert results[f"split{k}_test_score"][row] == pytest.approx(at(t, side), abs=1e-9)
+            low, high = search.validation_curves_[row].traced
+            found.append([at(value) for value in np.linspace(low, high, 100)])
+            values.append(at(t, side))
+        assert results["mean_test_score"][row] == pytest.approx(np.mean(values), abs=1e-9)
+        assert results["mean_test_score"][row] >= np.mean(found, axis=0).max() - 1e-9
+        assert results["std_test_score"][row] == pytest.approx(np.std(values), abs=1e-9)
+    best = search.best_index_
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert results["rank_test_score"][best] == 1
+    assert search.best_params_ == results["params"][best]
+    assert (search.C_, search.gamma_) == (search.best_params_["C"], search.best_params_["gamma"])
+    assert search.n_splits_ == 3
+
+
+@BOTH
+@PATHS
+def test_the_fitted_machine_is_the_one_of_the_best_parameters(kind, way):
+    X, y = problem(kind)
+    search = SEARCH[kind](Cs=COSTS, path=way, cv=folds(kind)).fit(X, y)
+    assert search.path_.certify().ok
+    alone = MACHINE[kind](path=way, **search.best_params_).fit(X, y)
+    new = problem(kind, 40, 8)[0]
+    name = "decision_function" if kind == "hinge" else "predict"
+    np.testing.assert_allclose(
+        getattr(search, name)(new), getattr(alone, name)(new), rtol=0, atol=1e-7
+    )
+    np.testing.assert_array_equal(search.outliers_, alone.outliers_)
+    assert len(search.audit(5)) == 5
+    assert search.at(search.path_.traced[0]).robustness_ == search.path_.traced[0]
+
+
+def test_ties_go_to_the_middle_of_the_best_interval():
+    X, y = problem("hinge")
+    search = RobustSVCCV(Cs=(1.0,), cv=folds("hinge")).fit(X, y)
+    curve = search.validation_curve_
+    first, last = search.cv_results_["robustness_from"][0], search.cv_results_["robustness_to"][0]
+    assert search.robustness_ == 0.5 * (first + last)
+    assert (first, last) == max(curve.intervals, key=lambda i: abs(i[1] - i[0]))
+
+
+def test_results_are_a_table_as_of_grid_search():
+    X, y = problem("hinge")
+    search = RobustSVCCV(Cs=[10.0, 0.1], gammas=["scale", 0.5], cv=folds("hinge")).fit(X, y)
+    table = pd.DataFrame(search.cv_results_)
+    assert table["param_C"].tolist() == [0.1, 10.0, 0.1, 10.0]
+    assert table["param_gamma"].tolist() == ["scale", "scale", 0.5, 0.5]
+    assert (table["mean_fit_time"] > 0).all()
+    for column in ("std_fit_time", "mean_score_time", "std_score_time", "param_robustness"):
+        assert column in table
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_kernels_without_a_width_have_one_row_a_cost(kernel):
+    X, y = problem("hinge")
+    given = X @ X.T if kernel == "precomputed" else X
+    search = RobustSVCCV(kernel=kernel, Cs=COSTS, gammas=(0.1, 1.0), cv=folds("hinge"))
+    search.fit(given, y)
+    assert len(search.cv_results_["params"]) == 3
+    if kernel == "precomputed":
+        plain = RobustSVCCV(kernel="linear", Cs=COSTS, cv=folds("hinge")).fit(X, y)
+        assert search.best_params_["C"] == plain.best_params_["C"]
+        assert search.robustness_ == pytest.approx(plain.robustness_, abs=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "loss"), [("hinge", "hinge"), ("lad", "squared")])
+def test_another_loss(kind, loss):
+    X, y = problem(kind)
+    search = SEARCH[kind](Cs=COSTS, loss=loss, cv=folds(kind)).fit(X, y)
+    assert all(curve.loss == loss for curve in search.validation_curves_)
+    assert search.best_score_ == max(-curve.minimum for curve in search.validation_curves_)
+
+
+def test_groups_stay_together():
+    X, y = problem("hinge")
+    groups = np.arange(90) // 10
+    search = RobustSVCCV(Cs=(1.0,), cv=GroupKFold(3)).fit(X, y, groups=groups)
+    pairs = RobustSVCCV(Cs=(1.0,), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    assert search.robustness_ == pairs.robustness_
+
+
+def test_weights_count_in_fits_and_scores():
+    X, y = problem("hinge", 60)
+    times = np.random.default_rng(0).integers(1, 4, 60)
+    cv = list(folds("hinge").split(X, y))
+    where = np.repeat(np.arange(60), times)
+    repeated = [
+        tuple(np.flatnonzero(np.isin(where, part)) for part in (kept, held)) for kept, held in cv
+    ]
+    options = {"Cs": (1.0,), "gammas": (0.5,)}
+    one = RobustSVCCV(cv=cv, **options).fit(X, y, sample_weight=times)
+    two = RobustSVCCV(cv=repeated, **options).fit(X[where], y[where])
+    assert one.best_score_ == pytest.approx(two.best_score_, abs=1e-12)
+    assert one.robustness_ == pytest.approx(two.robustness_, abs=1e-7)
+
+
+def test_clone_and_pickle():
+    X, y = problem("lad")
+    search = RobustSVRCV(Cs=COSTS, cv=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    assert again.best_params_ == search.best_params_
+    assert clone(search).get_params() == search.get_params()
+
+
+# ---------------------------------------------------------------------- many processes
+
+
+def same_to_the_last_digit(one, two):
+    for key, values in one.cv_results_.items():
+        if "time" not in key and key != "params":
+            np.testing.assert_array_equal(np.asarray(values), np.asarray(two.cv_results_[key]))
+    assert one.best_params_ == two.best_params_
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
+    for a, b in zip(one.validation_curves_, two.validation_curves_, strict=True):
+        np.testing.assert_array_equal(a.start, b.start)
+        np.testing.assert_array_equal(a.coefficients, b.coefficients)
+
+
+@BOTH
+def test_two_processes_do_what_one_does(kind):
+    X, y = problem(kind)
+    search = SEARCH[kind](Cs=COSTS, gammas=(0.2, 0.8), cv=folds(kind))
+    serial = clone(search).fit(X, y)
+    same_to_the_last_digit(serial, clone(search).set_params(n_jobs=2).fit(X, y))
+    with joblib.parallel_config("threading", n_jobs=2):
+        same_to_the_last_digit(serial, clone(search).fit(X, y))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_does_what_one_process_does():
+    """Two worker processes of a real cluster, through joblib's own backend."""
+    distributed = pytest.importorskip("distributed")
+    X, y = problem("hinge")
+    search = RobustSVCCV(Cs=COSTS, gammas=(0.2, 0.8), cv=folds("hinge"))
+    serial = clone(search).fit(X, y)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        with joblib.parallel_config("dask"):
+            remote = clone(search).fit(X, y)
+        # They were at work: every worker has run tasks of ours.
+        story = client.run(lambda dask_worker: dask_worker.state.executed_count)
+        assert len(story) == 2
+        assert all(count > 0 for count in story.values())
+    same_to_the_last_digit(serial, remote)
+
+
+def test_verbose_shows_a_bar_over_the_grid(capsys):
+    X, y = problem("hinge")
+    RobustSVCCV(Cs=(1.0,), cv=folds("hinge"), verbose=True).fit(X, y)
+    assert "paths 100%" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"Cs": 1.0}, "Cs must be a list of positive numbers, got 1.0"),
+        ({"Cs": "all"}, "Cs must be a list"),
+        ({"Cs": ()}, "at least one value each"),
+        ({"Cs": (1.0, -2.0)}, "each of Cs must be positive and finite, got -2.0"),
+        ({"gammas": "scale"}, "gammas must be a list"),
+        ({"gammas": ()}, "at least one value each"),
+        ({"gammas": (0.0,)}, "RobustSVCCV: gamma must be positive"),
+        ({"loss": "log"}, "loss must be one of"),
+        ({"path": "C"}, "RobustSVCCV: path must be 'theta' or 's'"),
+        ({"path": "s", "s": 1.5}, "RobustSVCCV: s must be at most 1"),
+    ],
+)
+def test_parameters_are_refused_before_any_work(options, match):
+    X, y = problem("hinge", 30)
+    with pytest.raises(ModelError, match=match):
+        RobustSVCCV(**options).fit(X, y)
+
+
+def test_one_class_in_a_fold():
+    X, y = problem("hinge", 30)
+    y = np.sort(y)
+    half = [(np.flatnonzero(y < 0), np.flatnonzero(y > 0))]
+    with pytest.raises(DataError, match=r"RobustSVCCV: fold 0 trains on one class \(-1.0\); use a"):
+        RobustSVCCV(cv=half).fit(X, y)
+    first = np.flatnonzero(y < 0)
+    weight = np.ones(30)
+    weight[first[1:]] = 0.0
+    folds_ = [(np.arange(1, 30), np.array([0])), (np.r_[0, 10:30], np.arange(1, 10))]
+    with pytest.raises(DataError, match=r"fold 0 trains on one class \(1.0\)"):
+        RobustSVCCV(cv=folds_).fit(X, y, sample_weight=weight)
+    folds_ = [(np.r_[0, 20:30], first[1:3])]
+    with pytest.raises(DataError, match="every row held out by fold 0 has sample_weight 0"):
+        RobustSVCCV(cv=folds_).fit(X, y, sample_weight=weight)
+
+
+def test_a_squared_loss_of_labels_is_allowed_and_a_sign_of_targets_is_not():
+    X, y = problem("lad", 30)
+    with pytest.raises(DataError, match="'zero-one' needs targets"):
+        RobustSVRCV(loss="zero-one", cv=2).fit(X, y)
+
+
+def test_use_before_fit():
+    with pytest.raises(NotFittedError):
+        RobustSVCCV().predict([[1.0]])
+
+
+def test_a_fold_that_cannot_be_traced_is_left_out_and_told(monkeypatch):
+    X, y = problem("hinge")
+    original = Homotopy.trace
+
+    def troubled(self, **options):
+        if self.model.C == 10.0 and self.max_breakpoints is None:
+            raise TraceError("numerical trouble")
+        return original(self, **options)
+
+    monkeypatch.setattr(Homotopy, "trace", troubled)
+    with pytest.warns(FitFailedWarning, match=r"fold \d failed and C=10 is left out: C=10: num"):
+        search = RobustSVCCV(Cs=COSTS, cv=folds("hinge")).fit(X, y)
+    results = search.cv_results_
+    assert np.isnan(results["mean_test_score"]).tolist() == [False, False, True]
+    assert results["rank_test_score"][2] == 3
+    assert search.C_ in (0.1, 1.0)
+    assert search.validation_curves_[2] is None
+    with (
+        pytest.warns(FitFailedWarning),
+        pytest.raises(TraceError, match="no C could be traced on every fold"),
+    ):
+        RobustSVCCV(Cs=(10.0,), cv=folds("hinge")).fit(X, y)
