@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import Follower
+from homotopy.follow import WELL, Follower
 from homotopy.guess import carry_over, convex_guess, estimate_border, slack_of_border
 from homotopy.jump import RESIDUAL, Crossing, JumpRecord
 from homotopy.lane import Segment
@@ -177,8 +177,10 @@ class _Trace:
             )
         free = not nonconvex and self._centre_border(snap)
         if free:
+            # Everybody it moves is on a flat slope now: nothing is left to settle.
             follower.assign(snap, *snap.branches(follower.u))
-            follower.settle(snap, target)
+            follower.rebuild(WELL)
+            follower.refresh()
         self.start_steps = follower.steps
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()

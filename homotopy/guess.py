@@ -56,9 +56,11 @@ def slack_of_border(border: Array, snap: Snapshot, alpha: Array, u: Array) -> tu
     n = alpha.size
     finite = np.abs(snap.slope[np.isfinite(snap.slope)])
     near = LEVEL * max(float(finite.max(initial=0.0)), float(np.abs(alpha).max()))
-    level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
+    level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
+    # A corner at an infinity cuts off what lies beyond it.
+    level &= (right > -np.inf) & (left < np.inf)
     low = np.where(level, left, np.inf).min(axis=1)
     high = np.where(level, right, -np.inf).max(axis=1)
     # Inside a knot or on a slanted piece u is fixed.
