@@ -1,4 +1,4 @@
-"""Pictures of a path; they only read it.
+"""Pictures of a path and of its validation curve; they only read them.
 
 matplotlib is imported when a function is called, never before: install ``homotopy-qp[plot]``.
 Every function draws on `ax` (a new figure if None) and returns it; t runs in the direction of
@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError, PathError
 from homotopy.path import Path
+from homotopy.validation import ValidationCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_alpha", "plot_objective", "plot_partition"]
+__all__ = ["plot_alpha", "plot_objective", "plot_partition", "plot_validation"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ def plot_alpha(
     for i, color in zip(chosen.tolist(), _colors(chosen.size), strict=True):
         _broken_curve(ax, points, before[:, i], after[:, i], color, VISIBLE * size)
         labels.append((float(after[-1, i]), f"{i}", color))
-    _finish(ax, path, "alpha")
+    _finish(ax, path.model.parameter, path.traced, "alpha")
     _label_ends(ax, labels, "index")
     return ax
 
@@ -106,7 +107,7 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
         ax.plot(np.concatenate(t_all), np.concatenate(values), color=color, linewidth=1.8)
     size = float(np.ptp(np.concatenate([before, after])))
     _mark_breaks(ax, points, before, after, color, VISIBLE * size)
-    _finish(ax, path, "objective")
+    _finish(ax, path.model.parameter, path.traced, "objective")
     return ax
 
 
@@ -128,9 +129,48 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
         if heights[k].any():
             text = name if heights[k, -1] else f"{name} (none left)"
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
-    _finish(ax, path, "coordinates on each piece")
+    _finish(ax, path.model.parameter, path.traced, "coordinates on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))
     _label_ends(ax, labels, "piece")
+    return ax
+
+
+def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
+    """The mean loss on held-out rows against t, exact everywhere; where it is least is marked."""
+    ax = _axes(ax, "plot_validation")
+    c0, c1, c2 = curve.coefficients.T
+    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
+    t: list[float] = []
+    value: list[float] = []
+    for k in range(c0.size):
+        # A parabola needs points in between, a line does not.
+        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
+        inside = c0[k] + w * (c1[k] + w * c2[k])
+        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
+            t.append(np.nan)
+            value.append(np.nan)
+        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
+        value += inside.tolist()
+    best = curve.best
+    first, last = best.interval
+    if first != last:
+        ax.axvspan(first, last, color=PALETTE[2], alpha=0.15, linewidth=0.0)
+    whole = np.isfinite(value)
+    ax.plot(np.array(t)[whole], np.array(value)[whole], color=PALETTE[0], linewidth=0.5, alpha=0.5)
+    ax.plot(t, value, color=PALETTE[0], linewidth=1.6, solid_joinstyle="round")
+    ax.plot([best.t], [best.value], "o", color=PALETTE[2], markersize=6.0, zorder=3, clip_on=False)
+    left = abs(best.t - curve.traced[0]) < abs(best.t - curve.traced[1])
+    ax.annotate(
+        f"least {best.value:.4g} at {curve.parameter} = {best.t:.3g}",
+        (best.t, best.value),
+        xytext=(6 if left else -6, -6),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="top",
+        color=PALETTE[2],
+    )
+    ax.margins(y=0.12)
+    _finish(ax, curve.parameter, curve.traced, f"{curve.loss} loss on held-out rows")
     return ax
 
 
@@ -237,11 +277,11 @@ def _mark_breaks(
     ax.plot(both, ends, "o", color=color, markeredgewidth=1.1, zorder=3, **style)
 
 
-def _finish(ax: Axes, path: Path, what: str) -> None:
-    start, stop = path.traced
+def _finish(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
+    start, stop = traced
     if start != stop:
         ax.set_xlim(start, stop)
-    ax.set_xlabel(f"{path.model.parameter}, in the direction of travel →")
+    ax.set_xlabel(f"{parameter}, in the direction of travel →")
     ax.set_ylabel(what)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
