@@ -17,7 +17,7 @@ help: ## show this list
 	@echo "usage: make <target>   [PYTHON=python3.12] [WORKERS=2]"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
-demo: $(VENV)/.installed-demo ## trace four robust paths, print their certificates, draw them into out/
+demo: $(VENV)/.installed-demo ## trace robust paths, prove them, choose among them, draw them into out/
 	$(ONE_THREAD) $(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test ## run the tests, all but the long proofs

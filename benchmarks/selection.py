@@ -2,11 +2,12 @@
 
     python benchmarks/selection.py --data DIR [--quick]
 
-The training rows of speed.py, with what is planted there (at most 1500 of them), 5 values of C, 5 folds, one process.  First the whole search: `RobustSVCCV` / `RobustSVRCV`
-along theta and s, refit included, over scikit-learn's `GridSearchCV` with `SVC` / `SVR` (epsilon 0)
-over the same values of C and the same folds.  Then the convex starts alone: along C each from the
-one before over each on its own, and of the folds from the solution on all rows with the others
-removed over each on its own (kernel columns are shared in both cases).
+The training rows of speed.py with what is planted there, at most 1500 of them; 5 values of C, 5
+folds, one process.  First the whole search: `RobustSVCCV` or `RobustSVRCV` along theta and s, refit
+included, over scikit-learn's `GridSearchCV` with `SVC` or `SVR` (epsilon 0), the same values of C
+and the same folds.  Then the convex starts alone: along C, each from the one before over each on
+its own; of a fold, from the solution on all rows with the others removed over each on its own
+(kernel columns are there in both cases).
 """
 
 from __future__ import annotations
