@@ -24,7 +24,7 @@ from homotopy.path import Path, Status
 from homotopy.polyline import Jump, Knot, Slope
 from homotopy.registry import installed_plugins, load_plugin
 from homotopy.stays import Stays
-from homotopy.validation import Best, ValidationCurve
+from homotopy.validation import Best, Truncated, ValidationCurve
 
 __version__ = "0.1.0"
 
@@ -53,6 +53,7 @@ __all__ = [
     "Status",
     "Stays",
     "TraceError",
+    "Truncated",
     "UnknownPluginError",
     "ValidationCurve",
     "installed_plugins",

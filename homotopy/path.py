@@ -27,7 +27,7 @@ from homotopy.segments import Segments, locate, read_only
 if TYPE_CHECKING:
     from homotopy.certificate import Certificate
     from homotopy.stays import Stays
-    from homotopy.validation import ValidationCurve
+    from homotopy.validation import Loss, ValidationCurve
 
 __all__ = ["Path", "Status"]
 
@@ -193,7 +193,7 @@ class Path:
         return self.model.decision_function(X, self._alpha_on(k, t), intercept(self._b_on(k, t)))
 
     def validation_curve(
-        self, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
     ) -> ValidationCurve:
         """The mean loss on held-out rows for *every* t of the path, exactly.
 
@@ -204,10 +204,11 @@ class Path:
         ----------
         X, y
             Held-out rows, as `decision_function` takes them, and their targets or labels.
-        loss : {"zero-one", "hinge", "absolute", "squared"}, optional
+        loss : {"zero-one", "hinge", "absolute", "squared"} or Truncated(cap), optional
             "zero-one" (the part of rows with a wrong sign; f = 0 counts as negative) is piecewise
-            constant in t, "hinge" and "absolute" piecewise linear, "squared" piecewise quadratic.
-            The default is the model's: "zero-one" for classification, else "absolute".
+            constant in t, "hinge", "absolute" and `homotopy.Truncated` (absolute up to a cap)
+            piecewise linear, "squared" piecewise quadratic.  The default is the model's:
+            "zero-one" for classification, else "absolute".
         sample_weight : array (N,), optional
         """
         from homotopy.validation import validation_curve

@@ -1,10 +1,10 @@
 """The loss on held-out data along a whole path, at every t.
 
 Between two break-points alpha and b are straight lines in t, so every held-out value f(x; t) is one
-too.  A loss that is a polynomial in f on either side of a kink (0-1: a step at 0; absolute: a bend
-at y) is then a polynomial in t but for the places where some f(x_j; t) passes its kink, and those
-are roots of linear equations.  The mean over the held-out rows is known for every t, not on a grid,
-and so is where it is least.
+too.  A loss made of terms that are polynomials in f on either side of a kink (0-1: a step at 0;
+absolute: a bend at y) is then a polynomial in t but for the places where some f(x_j; t) passes its
+kink, and those are roots of linear equations.  The mean over the held-out rows is known for every
+t, not on a grid, and so is where it is least.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from homotopy.segments import locate, read_only
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["LOSSES", "Best", "HeldOutLoss", "ValidationCurve", "validation_curve"]
+__all__ = ["LOSSES", "Best", "HeldOutLoss", "Truncated", "ValidationCurve", "validation_curve"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -36,61 +36,87 @@ BLOCK = 1_000_000
 
 @attrs.frozen(eq=False)
 class HeldOutLoss:
-    """The loss of each held-out row as a function of f: with ``g = f - kink``,
+    """One term of the loss of each held-out row, as a function of f: with ``g = f - kink``,
 
         left[0] + left[1] g + left[2] g^2     g <= 0
         right[0] + right[1] g + right[2] g^2  g > 0
 
-    `kink` has shape (N,), `left` and `right` (3, N).
+    `kink` has shape (N,), `left` and `right` (3, N).  A loss with several kinks is a sum of terms.
     """
 
     kink: Array
     left: Array
     right: Array
 
+    @classmethod
+    def bent(cls, kink: Array, left: npt.ArrayLike, right: npt.ArrayLike) -> HeldOutLoss:
+        """0 at the kink, a straight line on either side: `left` and `right` are the slopes."""
+        tables = np.zeros((2, 3, kink.size))
+        tables[0, 1], tables[1, 1] = left, right
+        return cls(kink, tables[0], tables[1])
 
-def _both_sides(y: Array) -> tuple[Array, Array]:
-    return np.zeros((3, y.size)), np.zeros((3, y.size))
+
+Terms = tuple[HeldOutLoss, ...]
 
 
-def _zero_one(y: Array) -> HeldOutLoss:
+def _signs(y: Array, name: str) -> Array:
+    if not np.all(np.abs(y) == 1.0):
+        raise DataError(f"loss {name!r} needs targets -1 and +1; use 'absolute' or 'squared'")
+    return y
+
+
+def _zero_one(y: Array) -> Terms:
     """1 where the sign is wrong; f = 0 counts as negative, as in ``predict``."""
-    if not np.all(np.abs(y) == 1.0):
-        raise DataError("loss 'zero-one' needs targets -1 and +1; use 'absolute' or 'squared'")
-    left, right = _both_sides(y)
-    left[0], right[0] = y > 0.0, y < 0.0
-    return HeldOutLoss(np.zeros(y.size), left, right)
+    left, right = np.zeros((2, 3, y.size))
+    left[0], right[0] = _signs(y, "zero-one") > 0.0, y < 0.0
+    return (HeldOutLoss(np.zeros(y.size), left, right),)
 
 
-def _hinge(y: Array) -> HeldOutLoss:
+def _hinge(y: Array) -> Terms:
     """``max(0, 1 - y f)``."""
-    if not np.all(np.abs(y) == 1.0):
-        raise DataError("loss 'hinge' needs targets -1 and +1; use 'absolute' or 'squared'")
-    left, right = _both_sides(y)
-    left[1], right[1] = np.where(y > 0.0, -1.0, 0.0), np.where(y > 0.0, 0.0, 1.0)
-    return HeldOutLoss(y.copy(), left, right)
+    positive = _signs(y, "hinge") > 0.0
+    return (HeldOutLoss.bent(y, np.where(positive, -1.0, 0.0), np.where(positive, 0.0, 1.0)),)
 
 
-def _absolute(y: Array) -> HeldOutLoss:
+def _absolute(y: Array) -> Terms:
     """``|y - f|``."""
-    left, right = _both_sides(y)
-    left[1], right[1] = -1.0, 1.0
-    return HeldOutLoss(y.copy(), left, right)
+    return (HeldOutLoss.bent(y, -1.0, 1.0),)
 
 
-def _squared(y: Array) -> HeldOutLoss:
+def _squared(y: Array) -> Terms:
     """``(y - f)^2``."""
-    left, right = _both_sides(y)
-    left[2] = right[2] = 1.0
-    return HeldOutLoss(y.copy(), left, right)
+    table = np.zeros((3, y.size))
+    table[2] = 1.0
+    return (HeldOutLoss(y, table, table),)
 
 
-LOSSES: dict[str, Callable[[Array], HeldOutLoss]] = {
+@attrs.frozen
+class Truncated:
+    """``min(|y - f|, cap)``: a row that is an outlier itself has no more to say than that."""
+
+    cap: float
+
+    def __attrs_post_init__(self) -> None:
+        if not (np.isfinite(self.cap) and self.cap > 0.0):
+            raise PathError(f"Truncated: cap must be positive and finite, got {self.cap!r}")
+
+    def __str__(self) -> str:
+        return f"absolute up to {self.cap:.4g}"
+
+    def __call__(self, y: Array) -> Terms:
+        # What the absolute value exceeds the cap by is taken away on both sides.
+        below = HeldOutLoss.bent(y - self.cap, 1.0, 0.0)
+        above = HeldOutLoss.bent(y + self.cap, 0.0, -1.0)
+        return (*_absolute(y), below, above)
+
+
+LOSSES: dict[str, Callable[[Array], Terms]] = {
     "zero-one": _zero_one,
     "hinge": _hinge,
     "absolute": _absolute,
     "squared": _squared,
 }
+Loss = str | Callable[[Array], Terms]
 
 
 @attrs.frozen
@@ -332,15 +358,15 @@ class ValidationCurve:
 
 
 def validation_curve(
-    path: Path, X: Any, y: Any, *, loss: str | None = None, sample_weight: Any = None
+    path: Path, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
 ) -> ValidationCurve:
     """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`."""
     model = path.model
-    name = model.validation_loss if loss is None else loss
-    if name not in LOSSES:
-        raise PathError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    loss = model.validation_loss if loss is None else loss
+    if isinstance(loss, str) and loss not in LOSSES:
+        raise PathError(f"loss must be one of {', '.join(LOSSES)} or Truncated(cap), got {loss!r}")
     target = model.held_out_target(y)
-    held_out = LOSSES[name](target)
+    held_out = LOSSES[loss](target) if isinstance(loss, str) else loss(target)
     weights = _weights(sample_weight, target.size)
     s = path.segments
     with one_thread(model):
@@ -351,12 +377,13 @@ def validation_curve(
             if values.shape[0] != target.size:
                 raise DataError(f"X has {values.shape[0]} rows but y has {target.size}")
             # Columns alternate: the beginning and the end of each segment.
-            tally.add(first, last, values[:, 0::2], values[:, 1::2], held_out)
+            for term in held_out:
+                tally.add(first, last, values[:, 0::2], values[:, 1::2], term)
         start, stop, coefficients = tally.pieces(s.start, s.stop)
     declared = path.problem.start
     return ValidationCurve(
         parameter=model.parameter,
-        loss=name,
+        loss=str(loss),
         start=start,
         stop=stop,
         coefficients=coefficients / weights.sum(),

@@ -1,8 +1,8 @@
 """Which rows are wrong?  Training rows ranked by what a path does with them.
 
 A wrong label pulls the plain machine towards itself and looks better than it is; along the path it
-loses its pull and falls behind.  How badly a row is fitted on average over the path ranks it better
-than either end does (`examples/wrong_labels.py` measures it).
+loses its pull and falls behind.  Rows are ranked by how badly they are fitted on average over the
+path; `examples/wrong_labels.py` measures that against simpler scores.
 """
 
 from __future__ import annotations

@@ -29,11 +29,22 @@ from homotopy import (
     Path,
     Stays,
     TraceError,
+    Truncated,
     ValidationCurve,
 )
 from homotopy.gram import MEMORY
+from homotopy.validation import Loss
 from homotopy_plugins.audit import Fits, table
-from homotopy_plugins.folds import Begun, Recipe, Rows, curves_along_c, plain_point
+from homotopy_plugins.folds import (
+    SPREADS,
+    Begun,
+    Recipe,
+    Rows,
+    curves_along_c,
+    plain_point,
+    spread,
+    weighted_median,
+)
 from homotopy_plugins.hinge_ramp import HingeRamp
 from homotopy_plugins.kernel_model import KernelModel, finite, nearest_definite, positive
 from homotopy_plugins.lad_ramp import LADRamp
@@ -92,6 +103,10 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     @abstractmethod
     def _weighted(self, y: Any, weight: Array) -> Array:
         """The weights of the rows, those that come with labels included."""
+
+    @abstractmethod
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        """The loss on rows held out by its name."""
 
     @abstractmethod
     def _check_s(self, s: float) -> None:
@@ -318,6 +333,9 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
             )
         return np.asarray(weight * compute_sample_weight(self.class_weight, y))
 
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        return _one_of(("zero-one", "hinge"), name, type(self).__name__)
+
     def _check_s(self, s: float) -> None:
         if s > 1.0:
             raise ModelError(
@@ -358,6 +376,15 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
     def _weighted(self, y: Any, weight: Array) -> Array:
         return weight
 
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        chosen = _one_of(("truncated", "absolute", "squared"), name, type(self).__name__)
+        if chosen != "truncated":
+            return chosen
+        distance = np.abs(rows.y - weighted_median(rows.y, rows.weight))
+        cap = SPREADS * spread(distance, rows.weight)
+        # Most targets are equal: there is no scale to cut at.
+        return Truncated(cap) if cap > 0.0 else "absolute"
+
     def _check_s(self, s: float) -> None:
         if s <= 0.0:
             raise ModelError(
@@ -386,6 +413,7 @@ class OnePoint(RobustMachine):
     C: float
     gamma: Any
     robustness: Any
+    loss: str
     validation_fraction: float
     random_state: Any
     validation_curve_: ValidationCurve | None
@@ -401,7 +429,7 @@ class OnePoint(RobustMachine):
             Weights of the loss, in the fit and in the choice of "auto".
         """
         rows = self._checked_rows(X, y, sample_weight)
-        asked = self._asked()
+        asked, loss = self._asked(), self._loss_on(rows, self.loss)
         gamma, recipe = self._width(self.gamma, rows.X), self._recipe()
         model = recipe.model(rows, self.C, gamma)
         start, s = None, recipe.s
@@ -411,10 +439,10 @@ class OnePoint(RobustMachine):
             # The path goes at least as far as is asked for.
             s = self._farther(s, asked)
         path = self._traced(recipe.varied(model, s=s), start)
-        t, side = (
-            (asked, "after") if asked is not None else self._choose(recipe, rows, gamma, path, s)
-        )
-        self._keep(path, t, side)
+        if asked is None:
+            self._keep(path, *self._choose(recipe, rows, gamma, path, s, loss))
+        else:
+            self._keep(path, asked)
         return self
 
     def _asked(self) -> float | None:
@@ -441,7 +469,7 @@ class OnePoint(RobustMachine):
         return number
 
     def _choose(
-        self, recipe: Recipe, rows: Rows, gamma: float | None, path: Path, s: float
+        self, recipe: Recipe, rows: Rows, gamma: float | None, path: Path, s: float, loss: Loss
     ) -> tuple[float, str]:
         """Where the exact curve on rows held out is least."""
         start = path.traced[0]
@@ -455,7 +483,7 @@ class OnePoint(RobustMachine):
             return start, "before"
         kept = np.setdiff1d(np.arange(rows.weight.size), held)
         begun = Begun(self.C, path.alpha(start, "before"), s)
-        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, None)[0]
+        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, loss)[0]
         if found.curve is None:
             raise TraceError(f"{type(self).__name__}: rows held out: {found.trouble}")
         self.validation_curve_ = found.curve
@@ -487,6 +515,12 @@ def chosen_point(curve: ValidationCurve, path: Path) -> tuple[float, str]:
     return best.t, best.side
 
 
+def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
+    if given not in names:
+        raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
+    return str(given)
+
+
 def _sparse(pairwise: bool) -> Any:
     return False if pairwise else "csr"
 
@@ -509,12 +543,14 @@ class RobustSVC(OnePoint, Classifies):
         What moves: the weight theta of outliers from 1 to 0, or the threshold s from below every
         margin up to `s`.
     robustness : float or "auto"
-        The value of theta or s.  "auto" chooses it where the 0-1 loss on rows held out is least;
-        it is known for every value, not on a grid.
+        The value of theta (1 is plain, 0 the most robust) or s.  "auto" chooses it where the loss
+        on rows held out is least; it is known for every value, not on a grid.
     theta : float in [0, 1]
         The weight of outliers on the s-path.
     s : float, at most 1
         The threshold on the theta-path; how far the s-path goes.
+    loss : {"zero-one", "hinge"}
+        What "auto" makes least on the rows held out.
     validation_fraction : float
         The part of the rows of each class that "auto" holds out; the machine itself is fitted on
         all rows.
@@ -576,6 +612,7 @@ class RobustSVC(OnePoint, Classifies):
         theta: float = 0.0,
         s: float = 0.0,
         class_weight: Any = None,
+        loss: str = "zero-one",
         validation_fraction: float = 0.25,
         random_state: Any = 0,
         tol: float = 1e-8,
@@ -593,6 +630,7 @@ class RobustSVC(OnePoint, Classifies):
         self.theta = theta
         self.s = s
         self.class_weight = class_weight
+        self.loss = loss
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.tol = tol
@@ -620,14 +658,18 @@ class RobustSVR(OnePoint, Regresses):
         What moves: the weight theta of outliers from 1 to 0, or the threshold s from above every
         residual down to `s`.
     robustness : float or "auto"
-        The value of theta or s.  "auto" chooses it where the mean absolute residual on rows held
-        out is least; it is known for every value, not on a grid.
+        The value of theta (1 is plain, 0 the most robust) or s.  "auto" chooses it where the loss
+        on rows held out is least; it is known for every value, not on a grid.
     theta : float in [0, 1]
         The weight of outliers on the s-path.
     s : float, positive, or None
         The threshold on the theta-path; how far the s-path goes.  None takes twice the spread of
         the plain fit's residuals (their median over 0.6745), or half of the largest if that is
         less.
+    loss : {"truncated", "absolute", "squared"}
+        What "auto" makes least on the rows held out.  Some of those are outliers too: "truncated"
+        charges no more for a row than twice the spread of y (the median distance from its median
+        over 0.6745).
     validation_fraction, random_state, tol, cache_size, verbose
         As in `RobustSVC`.
 
@@ -653,6 +695,7 @@ class RobustSVR(OnePoint, Regresses):
         robustness: Any = "auto",
         theta: float = 0.0,
         s: float | None = None,
+        loss: str = "truncated",
         validation_fraction: float = 0.25,
         random_state: Any = 0,
         tol: float = 1e-8,
@@ -669,6 +712,7 @@ class RobustSVR(OnePoint, Regresses):
         self.robustness = robustness
         self.theta = theta
         self.s = s
+        self.loss = loss
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.tol = tol

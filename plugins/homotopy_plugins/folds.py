@@ -18,6 +18,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
+from homotopy.validation import Loss
 from homotopy_plugins.kernel_model import KernelModel
 from homotopy_plugins.lad_ramp import DEFAULT_STOP, ROUNDING
 
@@ -29,6 +30,8 @@ __all__ = [
     "begin_along_c",
     "curves_along_c",
     "plain_point",
+    "spread",
+    "weighted_median",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -115,21 +118,26 @@ class Recipe:
         model: Any = begun.model
         counted = model.sample_weight > 0.0
         residual = np.abs(model.y - begun.response(begun.traced[0], "before"))[counted]
-        spread = _weighted_median(residual, model.sample_weight[counted]) / NORMAL
+        typical = spread(residual, model.sample_weight[counted])
         largest = float(residual.max())
         if largest <= ROUNDING * float(np.abs(model.y).max()):
             # f passes through every target: no threshold matters.
             return 1.0
-        if spread <= LEAST_SPREAD * largest:
+        if typical <= LEAST_SPREAD * largest:
             return DEFAULT_STOP * largest
-        return min(SPREADS * spread, 0.5 * largest)
+        return min(SPREADS * typical, 0.5 * largest)
 
 
-def _weighted_median(values: Array, weights: Array) -> float:
+def weighted_median(values: Array, weights: Array) -> float:
     """The least value with at least half of the weight at or below it."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
+
+
+def spread(residual: Array, weights: Array) -> float:
+    """The median of absolute residuals, in units of a standard deviation if they are normal."""
+    return weighted_median(residual, weights) / NORMAL
 
 
 @attrs.frozen(eq=False)
@@ -181,7 +189,7 @@ def curves_along_c(
     begun: Sequence[Begun],
     kept: Index,
     held: Index,
-    loss: str | None,
+    loss: Loss,
 ) -> list[FoldCurve]:
     """The paths of the rows `kept` for each C, and their exact curves on the rows `held`."""
     with threadpool_limits(1, user_api="blas"):

@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from homotopy import DataError, ModelError, TraceError, ValidationCurve
 from homotopy.gram import MEMORY
 from homotopy.progress import progress_bar
-from homotopy.validation import LOSSES
+from homotopy.validation import Loss
 from homotopy_plugins.estimators import Classifies, Regresses, RobustMachine, chosen_point
 from homotopy_plugins.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
 from homotopy_plugins.kernel_model import positive
@@ -64,13 +64,26 @@ def score(loss: Any, name: str) -> Any:
     return 1.0 - loss if name == "zero-one" else -loss
 
 
+class Watched(Parallel):  # type: ignore[misc]
+    """joblib with a progress bar, on every backend: not all of them hand out results one by one."""
+
+    def __init__(self, bar: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self._bar, self._shown = bar, 0
+
+    def print_progress(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self.n_completed_tasks - self._shown)
+            self._shown = self.n_completed_tasks
+
+
 class GridOfPaths(RobustMachine):
     """Chooses C and gamma on a grid and the robustness exactly, then fits on all rows."""
 
     Cs: Any
     gammas: Any
     cv: Any
-    loss: str | None
+    loss: str
     n_jobs: int | None
 
     # Set by `fit`.
@@ -100,7 +113,7 @@ class GridOfPaths(RobustMachine):
         rows = self._checked_rows(X, y, sample_weight)
         costs, gammas = self._grid()
         splits = self._splits(rows, groups)
-        cells = self._examine(rows, costs, gammas, splits)
+        cells = self._examine(rows, costs, gammas, splits, self._loss_on(rows, self.loss))
         self._tabulate(cells)
         best = cells[self.best_index_]
         assert best.curve is not None
@@ -131,8 +144,6 @@ class GridOfPaths(RobustMachine):
             raise ModelError(f"{name}: Cs and gammas must hold at least one value each")
         if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
             gammas = gammas[:1]
-        if self.loss is not None and self.loss not in LOSSES:
-            raise ModelError(f"{name}: loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
         return costs, gammas
 
     def _splits(self, rows: Rows, groups: Any) -> list[Split]:
@@ -159,19 +170,23 @@ class GridOfPaths(RobustMachine):
             )
 
     def _examine(
-        self, rows: Rows, costs: list[float], gammas: list[Any], splits: list[Split]
+        self,
+        rows: Rows,
+        costs: list[float],
+        gammas: list[Any],
+        splits: list[Split],
+        loss: Loss,
     ) -> list[Cell]:
         """Every path of every fold, gamma by gamma, along C."""
         recipe = self._recipe()
         widths = [self._width(gamma, rows.X) for gamma in gammas]
         total = len(widths) * (1 + len(splits))
-        bar: Any = progress_bar("paths", total) if self.verbose else nullcontext()
-        with bar:
+        with progress_bar("paths", total) if self.verbose else nullcontext() as bar:
             begun = self._run(bar, [delayed(begin_along_c)(recipe, rows, w, costs) for w in widths])
             found = self._run(
                 bar,
                 [
-                    delayed(curves_along_c)(recipe, rows, w, begun[g], kept, held, self.loss)
+                    delayed(curves_along_c)(recipe, rows, w, begun[g], kept, held, loss)
                     for g, w in enumerate(widths)
                     for kept, held in splits
                 ],
@@ -189,12 +204,8 @@ class GridOfPaths(RobustMachine):
         ]
 
     def _run(self, bar: Any, jobs: Sequence[Any]) -> list[Any]:
-        done = []
-        for result in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
-            done.append(result)
-            if self.verbose:
-                bar.update(1)
-        return done
+        results: list[Any] = Watched(bar, n_jobs=self.n_jobs)(jobs)
+        return results
 
     def _cell(
         self, C: float, gamma: Any, width: float | None, begun: Begun, folds: list[FoldCurve]
@@ -274,8 +285,8 @@ class RobustSVCCV(GridOfPaths, Classifies):
         The grid of gamma.
     cv : int, splitter, iterable of (train, test) or None
         As in `GridSearchCV`; 5 stratified folds by default.
-    loss : {"zero-one", "hinge"} or None
-        What is least on the rows held out; None is "zero-one".
+    loss : {"zero-one", "hinge"}
+        What is least on the rows held out.
     n_jobs : int or None
         Processes, through joblib: any backend of `joblib.parallel_config` does the same.
     verbose : bool
@@ -292,7 +303,8 @@ class RobustSVCCV(GridOfPaths, Classifies):
         pair; `robustness_from` and `robustness_to` bound the interval of equally good values,
         `threshold` is the s of the theta-path or the end of the s-path.
     best_index_, best_score_, best_params_, n_splits_, refit_time_
-        As in `GridSearchCV`; ``RobustSVC(**best_params_)`` is the machine that was fitted.
+        As in `GridSearchCV`; `RobustSVC` with these and the same `kernel`, `path` and so on is the
+        machine that was fitted.
     validation_curves_ : list of ValidationCurve
         The folds' mean loss for every robustness, one for each pair.
     validation_curve_ : ValidationCurve
@@ -308,7 +320,7 @@ class RobustSVCCV(GridOfPaths, Classifies):
         Cs: Any = DEFAULT_COSTS,
         gammas: Any = ("scale",),
         cv: Any = None,
-        loss: str | None = None,
+        loss: str = "zero-one",
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
@@ -354,8 +366,8 @@ class RobustSVRCV(GridOfPaths, Regresses):
 
     Parameters
     ----------
-    loss : {"absolute", "squared"} or None
-        What is least on the rows held out; None is "absolute".
+    loss : {"truncated", "absolute", "squared"}
+        What is least on the rows held out, as in `RobustSVR`.
     Cs, gammas, cv, n_jobs, verbose
         As in `RobustSVCCV`; the folds of an integer `cv` are not shuffled.
     kernel, degree, coef0, fit_intercept, path, theta, s, tol, cache_size
@@ -372,7 +384,7 @@ class RobustSVRCV(GridOfPaths, Regresses):
         Cs: Any = DEFAULT_COSTS,
         gammas: Any = ("scale",),
         cv: Any = None,
-        loss: str | None = None,
+        loss: str = "truncated",
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,

@@ -489,6 +489,7 @@ R = problem("lad", 30)[1]
         ({"robustness": "best"}, ModelError, "robustness must be a number or 'auto', got 'best'"),
         ({"robustness": None}, ModelError, "robustness must be a number, got None"),
         ({"robustness": np.nan}, ModelError, "robustness must be finite, got nan"),
+        ({"loss": "squared"}, ModelError, "RobustSVC: loss must be one of zero-one, hinge, got"),
         ({"validation_fraction": 1.0}, ModelError, "validation_fraction must lie between 0 and 1"),
         ({"cache_size": 0.0}, ModelError, "RobustSVC: cache_size must be positive"),
         ({"class_weight": "fair"}, ValueError, "class_weight"),

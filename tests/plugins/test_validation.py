@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import kernel_matrix
 from problems import case
 
-from homotopy import DataError, Homotopy, PathError, ValidationCurve
+from homotopy import DataError, Homotopy, PathError, Truncated, ValidationCurve
 from homotopy.validation import BLOCK
 from homotopy_plugins import HingeRamp, LADRamp
 
@@ -20,8 +20,9 @@ LOSS = {
     "hinge": lambda f, y: np.maximum(0.0, 1.0 - y * f),
     "absolute": lambda f, y: np.abs(y - f),
     "squared": lambda f, y: (y - f) ** 2,
+    Truncated(0.4): lambda f, y: np.minimum(np.abs(y - f), 0.4),
 }
-LOSSES_OF = {"hinge": ("zero-one", "hinge"), "lad": ("absolute", "squared")}
+LOSSES_OF = {"hinge": ("zero-one", "hinge"), "lad": ("absolute", "squared", Truncated(0.4))}
 
 
 class Brute:
@@ -211,6 +212,12 @@ def test_bad_input(change, error, match):
     given_ = {"X": np.ones((5, 3)), "y": np.arange(5.0)} | change
     with pytest.raises(error, match=match):
         path.validation_curve(**given_)
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0, np.inf, np.nan])
+def test_a_cap_is_a_positive_number(cap):
+    with pytest.raises(PathError, match="cap must be positive and finite"):
+        Truncated(cap)
 
 
 def test_curves_know_their_ends_and_sides():
