@@ -1,11 +1,11 @@
 """Which rows are wrong?  Planted label flips, ranked by `RobustSVC.audit` and by simpler means.
 
 5 % and 15 % of the labels are flipped, on breast cancer and on generated data like spambase (57
-word frequencies, mostly zero, with heavy tails); with ``--data DIR``, a folder with a ``load.py``
-that has ``load(name)``, also on 1500 rows of spambase itself.  Each method ranks all rows, worst
-first, and is judged by the area under its precision-recall curve (average precision: 1 is perfect,
-chance is the share of flips).  `audit` ranks by the margin on average over the path; its margins at
-the end of the path alone are shown too.
+word frequencies, mostly zero, with heavy tails); with ``--data DIR``, a folder that holds
+``spambase.npz`` with X and y, also on 1500 rows of spambase itself.  Each method ranks all rows,
+worst first, and is judged by the area under its precision-recall curve (average precision: 1 is
+perfect, chance is the share of flips).  `audit` ranks by the margin on average over the path; its
+margins at the end of the path alone are shown too.
 
 Every number printed comes from this run, the bad ones too, and the words follow from the numbers.
 One picture goes to out/.  The exit code is not zero if a path of the first seed fails its
@@ -19,7 +19,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path as File
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -84,17 +83,13 @@ def like_spambase(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FromFolder(NamedTuple):
-    """spambase as ``load.py`` of a folder gives it, 1500 rows of it by chance."""
+    """1500 rows by chance of spambase.npz (X and y) in a folder."""
 
     folder: File
 
     def __call__(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        spec = spec_from_file_location("load", self.folder / "load.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-        X, y = module.load("spambase")
+        with np.load(self.folder / "spambase.npz", allow_pickle=False) as stored:
+            X, y = stored["X"].astype(float), stored["y"]
         rows = np.random.default_rng([57, seed]).choice(y.size, 1500, replace=False)
         return X[rows], np.where(y[rows] > 0, 1, -1)
 
@@ -287,7 +282,7 @@ def draw_curves() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=File, help="folder with a load.py for spambase itself")
+    parser.add_argument("--data", type=File, help="folder with spambase.npz")
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds (5)")
     asked = parser.parse_args()
     began = time.perf_counter()
