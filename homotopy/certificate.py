@@ -323,7 +323,13 @@ def certify(path: Path, tol: float = 1e-8, at: npt.ArrayLike | None = None) -> C
     if at is None:
         examination.run()
     else:
-        examination.look_at(np.atleast_1d(np.asarray(at, dtype=float)))
+        try:
+            values = np.atleast_1d(np.asarray(at, dtype=float))
+        except (TypeError, ValueError):
+            raise PathError(f"certify: at must be a number or several, got {at!r}") from None
+        if values.size == 0:
+            raise PathError("certify: at holds no value; leave it out to check the whole path")
+        examination.look_at(values)
     return examination.certificate(tol)
 
 

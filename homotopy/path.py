@@ -72,14 +72,7 @@ class Path:
 
     def __reduce__(self) -> Any:
         # The problem is compiled again from the model, as after `load`.
-        return _restored, (
-            self.model,
-            self.segments,
-            self.jumps,
-            self.status,
-            self.span,
-            self.counts,
-        )
+        return _restored, tuple(getattr(self, name) for name in _PICKLED)
 
     # ------------------------------------------------------------------ shape
 
@@ -198,7 +191,8 @@ class Path:
         """The mean loss on held-out rows for *every* t of the path, exactly.
 
         Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere and
-        not on a grid: each sign change is located, the least value is least.
+        not on a grid: each sign change is located, the least value is least.  (The model's
+        `decision_function` must be affine in alpha and b, as a kernel expansion is.)
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""When each coordinate of a path is on certain pieces (which rows are outliers, and where)."""
+"""When each coordinate of a path is on certain pieces of its polyline."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ Index = npt.NDArray[np.int64]
 
 # Values that differ by less than this part of the largest are ties: sums are rounded.
 TIED = 1e-12
+# Crossings closer than this part of a segment are at one t.
+TOGETHER = 1e-13
 # Numbers held at a time for the values at the ends of segments.
 BLOCK = 1_000_000
 
@@ -132,8 +134,8 @@ class Best:
     value : float
         The least value.
     interval : (float, float)
-        All t around `t` with that value, in the order of travel; a single point where the curve
-        has a lowest corner.
+        All t of the curve around `t` with that value, in the order of travel (what lies before
+        its first piece left out); a single point where the curve has a lowest corner.
     """
 
     t: float
@@ -258,7 +260,7 @@ class ValidationCurve:
 
     def _intervals(self) -> list[tuple[float, float, str]]:
         least, w, end = self._lowest()
-        scale = float(np.abs(self.coefficients[:, 0]).max())
+        scale = abs(float(least.min())) or float(np.abs(self.coefficients[:, 0]).max())
         tied = least.min() + TIED * scale
         c0 = self.coefficients[:, 0]
         flat = np.ptp(np.stack([c0, end, least]), axis=0) <= TIED * scale
@@ -451,8 +453,13 @@ class _Tally:
         where = np.concatenate([np.arange(count), *self._where])
         at = np.concatenate([np.zeros(count), *self._at])
         change = np.concatenate([np.zeros((count, 3)), *(c.T for c in self._change)])
+        # Rounding must not part what happens at one t: rows that are equal cross together, and what
+        # crosses at an end of a segment does so there.
+        at = np.where(at < TOGETHER, 0.0, np.where(at > 1.0 - TOGETHER, 1.0, at))
         order = np.lexsort((at, where))
         where, at, change = where[order], at[order], change[order]
+        apart = np.append(True, (where[1:] != where[:-1]) | (at[1:] - at[:-1] > TOGETHER))
+        at = at[np.maximum.accumulate(np.where(apart, np.arange(at.size), 0))]
         # Sums within each segment: a running sum less what it was where the segment began.
         heads = np.flatnonzero(np.append(True, where[1:] != where[:-1]))
         ends = np.append(heads[1:], where.size)
@@ -471,7 +478,9 @@ class _Tally:
         begin = start[where] + at * span[where]
         finish = start[where] + after * span[where]
         finish[ends - 1] = stop[where[ends - 1]]
-        return begin, finish, local
+        # Between crossings at one t lies nothing; only a segment of length zero is a point.
+        real = (length > 0.0) & ((begin != finish) | (span[where] == 0.0))
+        return begin[real], finish[real], local[real]
 
 
 def _polynomials(weights: Array, table: Array, g0: Array, g1: Array) -> Array:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from homotopy_plugins.selection import RobustSVCCV as RobustSVCCV
     from homotopy_plugins.selection import RobustSVRCV as RobustSVRCV
 
+# Without the estimators: a star must not need scikit-learn.
 __all__ = ["CCCPResult", "HingeRamp", "LADRamp", "cccp"]
 
 _ESTIMATORS = {

@@ -55,6 +55,9 @@ __all__ = ["RobustSVC", "RobustSVR"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# A value so near to the start of a path, in parts of its size, is the start.
+AT_START = 1e-10
+
 
 class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
@@ -116,12 +119,24 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _farther(self, s: float, other: float) -> float:
         """Which of two thresholds an s-path meets later."""
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # Set last; a trace that was interrupted leaves a path and no machine.
+        return hasattr(self, "certificate_")
+
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Everything that can be wrong with the data and the path is refused here."""
+        for fitted in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            # Nothing of an earlier fit outlives the beginning of another.
+            delattr(self, fitted)
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
         y = self._checked_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if np.any(weight < 0.0):
+            i = int(np.flatnonzero(weight < 0.0)[0])
+            raise DataError(
+                f"{name}: Negative values in sample_weight: sample_weight[{i}] is {weight[i]:g}"
+            )
         if not np.any(weight):
             raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
         weight = self._weighted(y, weight)
@@ -171,6 +186,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         except TraceError as error:
             if isinstance(error.path, Path):
                 self.path_ = error.path
+            error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
             raise
         if not path.complete:
             self.path_ = path
@@ -188,12 +204,12 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         path, model = self.path_, self.path_.model
         assert isinstance(model, HingeRamp | LADRamp)
         self.robustness_ = float(t)
-        start, declared = path.traced[0], path.problem.start
-        if not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0:
-            t, side = start, "before"
-        if side is None:
+        (start, stop), declared = path.traced, path.problem.start
+        ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
+        if ahead or abs(t - start) <= AT_START * max(abs(start), abs(stop)):
             # At the start, before the first jump, nobody is an outlier: the plain machine.
-            side = "before" if t == start else "after"
+            t, side = start, "before"
+        side = side or "after"
         alpha = path.alpha(t, side)
         self.support_ = np.flatnonzero(alpha)
         self.dual_coef_ = (alpha * model.sign)[None, self.support_]
@@ -254,7 +270,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def audit(self, top: int | None = 20) -> Any:
         """The training rows that the path finds most suspicious, worst first.
 
-        Ranked by their margin (the size of their residual) on average over the whole path.
+        Ranked by their margin (the size of their residual) on average over the whole path, at 101
+        even values of it.
 
         Parameters
         ----------
@@ -325,13 +342,17 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
         return y
 
     def _weighted(self, y: Any, weight: Array) -> Array:
-        left = np.unique(y[weight > 0.0])
+        name = type(self).__name__
+        finite(self.s, "s", name)
+        total = np.asarray(weight * compute_sample_weight(self.class_weight, y))
+        left = np.unique(y[total > 0.0])
         if left.size < 2:
+            kept = f"only class {left[0]} is" if left.size else "no class is"
             raise DataError(
-                f"{type(self).__name__}: only class {left[0]} is left where rows of "
-                "sample_weight 0 are taken out; a classifier needs two classes"
+                f"{name}: {kept} left where rows of sample_weight or class_weight 0 are taken out; "
+                "a classifier needs two classes"
             )
-        return np.asarray(weight * compute_sample_weight(self.class_weight, y))
+        return total
 
     def _loss_on(self, rows: Rows, name: Any) -> Loss:
         return _one_of(("zero-one", "hinge"), name, type(self).__name__)
@@ -485,6 +506,7 @@ class OnePoint(RobustMachine):
         begun = Begun(self.C, path.alpha(start, "before"), s)
         found = curves_along_c(recipe, rows, gamma, [begun], kept, held, loss)[0]
         if found.curve is None:
+            self.path_ = path
             raise TraceError(f"{type(self).__name__}: rows held out: {found.trouble}")
         self.validation_curve_ = found.curve
         return chosen_point(found.curve, path)
@@ -508,10 +530,9 @@ class OnePoint(RobustMachine):
 def chosen_point(curve: ValidationCurve, path: Path) -> tuple[float, str]:
     """The best t of a curve, and its side, for the path on all rows."""
     best = curve.best
-    if best.side == "before" and best.t == curve.traced[0]:
-        # The plain machine is best: before the first jump of this path too.
-        sign = np.sign(curve.traced[1] - curve.traced[0])
-        return (best.t if sign * best.t < sign * path.traced[0] else path.traced[0]), "before"
+    if best.t == curve.traced[0]:
+        # The plain machine is best: that of this path too.
+        return path.traced[0], "before"
     return best.t, best.side
 
 

@@ -142,11 +142,13 @@ def spread(residual: Array, weights: Array) -> float:
 
 @attrs.frozen(eq=False)
 class Begun:
-    """The plain solution on all rows at one C, and the threshold of the path that leaves it."""
+    """The plain solution on all rows at one C and the threshold of the path that leaves it, or why
+    there is none."""
 
     C: float
-    alpha: Array
+    alpha: Array | None
     s: float
+    trouble: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -169,8 +171,12 @@ def begin_along_c(
         model = recipe.model(rows, costs[0], gamma)
         path: Path | None = None
         for C in costs:
-            path, alpha, s = plain_point(recipe, model.varied(C=C), path)
-            found.append(Begun(C, alpha, s))
+            try:
+                path, alpha, s = plain_point(recipe, model.varied(C=C), path)
+            except TraceError as error:
+                found.append(Begun(C, None, np.nan, f"C={C:g}: {error}"))
+            else:
+                found.append(Begun(C, alpha, s))
         return found
 
 
@@ -197,6 +203,9 @@ def curves_along_c(
         new, target, weight = rows.seen_from(held, kept), rows.y[held], rows.weight[held]
         found = []
         for at in begun:
+            if at.alpha is None:
+                found.append(FoldCurve(None, at.trouble, 0.0, 0.0, 0))
+                continue
             began = time.perf_counter()
             try:
                 path = Homotopy(recipe.varied(model, C=at.C, s=at.s)).trace(start=at.alpha[kept])

@@ -123,6 +123,7 @@ class GridOfPaths(RobustMachine):
         path = self._traced(model, best.begun.alpha)
         self._keep(path, *chosen_point(best.curve, path))
         self.refit_time_ = time.perf_counter() - began
+        self.best_params_ = self.best_params_ | {"robustness": self.robustness_}
         self.C_, self.gamma_ = best.C, best.gamma
         self.validation_curve_ = best.curve
         return self
@@ -139,7 +140,8 @@ class GridOfPaths(RobustMachine):
                 f"{name}: gammas must be a list of positive numbers, 'scale' or 'auto', "
                 f"got {self.gammas!r}"
             )
-        gammas = list(dict.fromkeys(self.gammas))
+        given = list(self.gammas)
+        gammas = [gamma for k, gamma in enumerate(given) if gamma not in given[:k]]
         if not costs or not gammas:
             raise ModelError(f"{name}: Cs and gammas must hold at least one value each")
         if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
@@ -213,8 +215,8 @@ class GridOfPaths(RobustMachine):
         for k, fold in enumerate(folds):
             if fold.curve is None:
                 warnings.warn(
-                    f"{type(self).__name__}: fold {k} failed and C={C:g} is left out: "
-                    f"{fold.trouble}",
+                    f"{type(self).__name__}: fold {k} failed, C={C:g} with gamma={gamma} is left "
+                    f"out: {fold.trouble}",
                     FitFailedWarning,
                     stacklevel=4,
                 )
@@ -300,7 +302,9 @@ class RobustSVCCV(GridOfPaths, Classifies):
         What was chosen; ties go to the smaller C, and to the middle of the widest best interval.
     cv_results_ : dict of arrays
         One entry a pair of C and gamma, as in `GridSearchCV`, each at the best robustness of the
-        pair; `robustness_from` and `robustness_to` bound the interval of equally good values,
+        pair.  Scores (accuracy, or minus the mean loss) count rows with their weights, those of
+        `class_weight` included: with "balanced" they are balanced accuracies.
+        `robustness_from` and `robustness_to` bound the interval of equally good values,
         `threshold` is the s of the theta-path or the end of the s-path.
     best_index_, best_score_, best_params_, n_splits_, refit_time_
         As in `GridSearchCV`; `RobustSVC` with these and the same `kernel`, `path` and so on is the

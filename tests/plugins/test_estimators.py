@@ -477,6 +477,7 @@ R = problem("lad", 30)[1]
         ({"path": "C"}, ModelError, "RobustSVC: path must be 'theta' or 's', got 'C'"),
         ({"theta": 2.0}, ModelError, r"RobustSVC: theta must lie in \[0, 1\]"),
         ({"tol": 0.0}, ModelError, "RobustSVC: tol must be positive"),
+        ({"s": None}, ModelError, "RobustSVC: s must be a number, got None"),
         ({"s": 1.5}, ModelError, "RobustSVC: s must be at most 1"),
         ({"s": 1.5, "path": "s"}, ModelError, "RobustSVC: s must be at most 1"),
         ({"robustness": 1.5}, ModelError, "robustness=1.5 lies outside the span of the theta-path"),
@@ -533,10 +534,12 @@ def test_weights_are_refused():
     # Newer versions of scikit-learn see to it themselves.
     with pytest.raises(ValueError, match=r"at least one non-zero|every sample_weight is 0"):
         RobustSVC().fit(X, Y, sample_weight=np.zeros(30))
-    with pytest.raises(DataError, match=r"only class 1.0 is left where rows of sample_weight 0"):
+    with pytest.raises(DataError, match=r"only class 1.0 is left where rows of sample_weight"):
         RobustSVC().fit(X, Y, sample_weight=(Y > 0).astype(float))
-    with pytest.raises(ValueError, match="Negative values"):
+    with pytest.raises(ValueError, match=r"Negative values .*sample_weight\[\d+\] is -1"):
         RobustSVC().fit(X, Y, sample_weight=Y)
+    with pytest.raises(DataError, match=r"only class 1.0 is left .*class_weight 0"):
+        RobustSVC(class_weight={-1.0: 0.0}).fit(X, Y)
 
 
 def test_a_precomputed_kernel_must_be_square():
@@ -594,6 +597,56 @@ def test_a_trace_that_stops_leaves_what_it_has(monkeypatch):
     with pytest.raises(KeyboardInterrupt, match="path_ holds"):
         machine.fit(X, Y)
     assert machine.path_ is stopped
+
+
+def test_a_fit_that_fails_leaves_no_machine_behind(monkeypatch):
+    machine = RobustSVC(kernel="linear", robustness=0.0).fit(X, Y)
+    original = Homotopy.trace
+
+    def fails(self, **options):
+        path = original(self, **options)
+        error = TraceError("numerical trouble")
+        error.path = path
+        raise error
+
+    monkeypatch.setattr(Homotopy, "trace", fails)
+    with pytest.raises(TraceError, match="numerical trouble") as caught:
+        machine.fit(2.0 * X, Y)
+    assert "StandardScaler" in caught.value.__notes__[0]
+    with pytest.raises(NotFittedError):
+        machine.predict(X)
+    assert not hasattr(machine, "coef_")
+    assert machine.path_.certify().ok
+
+
+def test_a_held_out_trace_that_fails_leaves_the_path_of_all_rows(monkeypatch):
+    original = Homotopy.trace
+
+    def troubled(self, **options):
+        if self.model.gram.size < 30:
+            raise TraceError("numerical trouble")
+        return original(self, **options)
+
+    monkeypatch.setattr(Homotopy, "trace", troubled)
+    machine = RobustSVC()
+    with pytest.raises(TraceError, match="rows held out: C=1: numerical trouble"):
+        machine.fit(X, Y)
+    assert machine.path_.problem.gram.size == 30
+
+
+@PATHS
+@BOTH
+def test_the_first_value_of_a_path_is_the_plain_machine(kind, way):
+    X, y = problem(kind)
+    machine = MACHINE[kind](path=way).fit(X, y)
+    start = machine.path_.traced[0]
+    for t in (start, np.nextafter(start, np.inf), np.nextafter(start, -np.inf)):
+        if way == "s" or t <= 1.0:
+            moved = machine.at(t)
+            assert moved.intercept_[0] == machine.path_.intercept(start, "before")
+            np.testing.assert_array_equal(
+                moved.support_, np.flatnonzero(machine.path_.alpha(start, "before"))
+            )
 
 
 def test_verbose_shows_a_bar(capsys):

@@ -115,6 +115,14 @@ def test_the_conditions_at_some_values_alone(kind, way):
         path.certify(at=[start, stop + 2.0 * (stop - start)])
 
 
+def test_no_value_is_no_check():
+    path = case("hinge", 20, 0).trace()
+    with pytest.raises(PathError, match="at holds no value"):
+        path.certify(at=[])
+    with pytest.raises(PathError, match="at must be a number or several, got 'end'"):
+        path.certify(at="end")
+
+
 def test_a_spoiled_value_is_seen_where_it_is():
     path = case("hinge", 40, 3, intercept=True).trace()
     s = path.segments

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.utils import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from homotopy import DataError, Homotopy, ModelError, TraceError
@@ -121,6 +122,23 @@ def test_the_fitted_machine_is_the_one_of_the_best_parameters(kind, way):
     np.testing.assert_array_equal(search.outliers_, alone.outliers_)
     assert len(search.audit(5)) == 5
     assert search.at(search.path_.traced[0]).robustness_ == search.path_.traced[0]
+
+
+@PATHS
+def test_the_best_parameters_say_where_the_machine_is(way):
+    """Also where the plain machine is best, and where its intercept is free."""
+    plain = 0
+    for seed in range(12):
+        X, y = problem("hinge", 30, seed)
+        for C in (0.01, 1.0):
+            search = RobustSVCCV(Cs=(C,), gammas=(0.3,), path=way, cv=3).fit(X, y)
+            alone = RobustSVC(path=way, **search.best_params_).fit(X, y)
+            f = search.decision_function(X)
+            np.testing.assert_allclose(alone.decision_function(X), f, rtol=0, atol=1e-7)
+            moved = search.at(search.robustness_).decision_function(X)
+            np.testing.assert_allclose(moved, f, rtol=0, atol=1e-12)
+            plain += search.outliers_.size == 0
+    assert plain > 0
 
 
 def test_ties_go_to_the_middle_of_the_best_interval():
@@ -263,6 +281,7 @@ def test_verbose_shows_a_bar_over_the_grid(capsys):
         ({"Cs": (1.0, -2.0)}, "each of Cs must be positive and finite, got -2.0"),
         ({"gammas": "scale"}, "gammas must be a list"),
         ({"gammas": ()}, "at least one value each"),
+        ({"gammas": [[1.0]]}, "gamma must be a number"),
         ({"gammas": (0.0,)}, "RobustSVCCV: gamma must be positive"),
         ({"loss": "log"}, "loss must be one of"),
         ({"path": "C"}, "RobustSVCCV: path must be 'theta' or 's'"),
@@ -310,6 +329,39 @@ def test_use_before_fit():
         RobustSVCCV().predict([[1.0]])
 
 
+def test_a_cost_that_cannot_be_started_is_left_out_and_told(monkeypatch):
+    X, y = problem("hinge")
+    original = Homotopy.trace
+
+    def troubled(self, **options):
+        if self.model.C == 1.0:
+            raise TraceError("numerical trouble")
+        return original(self, **options)
+
+    monkeypatch.setattr(Homotopy, "trace", troubled)
+    with pytest.warns(FitFailedWarning, match=r"C=1 with gamma=scale is left out: C=1: num"):
+        search = RobustSVCCV(Cs=COSTS, cv=folds("hinge")).fit(X, y)
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True, False]
+
+
+def test_scores_are_weighted_by_class_too():
+    X, y = problem("hinge", 80)
+    y[:60] = 1.0
+    y[-10:] = -1.0
+    cv = list(folds("hinge").split(X, y))
+    search = RobustSVCCV(Cs=(1.0,), gammas=(0.5,), class_weight="balanced", cv=cv).fit(X, y)
+    curve, weight = search.validation_curve_, compute_sample_weight("balanced", y)
+    expected = []
+    for kept, held in cv:
+        model = HingeRamp(
+            X[kept], y[kept], C=1.0, gamma=0.5, fit_intercept=True, sample_weight=weight[kept]
+        )
+        f = Homotopy(model).trace().decision_function(X[held], curve.best.t, curve.best.side)
+        wrong = np.where(f > 0, 1.0, -1.0) != y[held]
+        expected.append(1.0 - np.average(wrong, weights=weight[held]))
+    np.testing.assert_allclose(search.best_score_, np.mean(expected), atol=1e-9)
+
+
 def test_a_fold_that_cannot_be_traced_is_left_out_and_told(monkeypatch):
     X, y = problem("hinge")
     original = Homotopy.trace
@@ -320,7 +372,7 @@ def test_a_fold_that_cannot_be_traced_is_left_out_and_told(monkeypatch):
         return original(self, **options)
 
     monkeypatch.setattr(Homotopy, "trace", troubled)
-    with pytest.warns(FitFailedWarning, match=r"fold \d failed and C=10 is left out: C=10: num"):
+    with pytest.warns(FitFailedWarning, match=r"fold \d failed, C=10 with gamma=scale is left out"):
         search = RobustSVCCV(Cs=COSTS, cv=folds("hinge")).fit(X, y)
     results = search.cv_results_
     assert np.isnan(results["mean_test_score"]).tolist() == [False, False, True]

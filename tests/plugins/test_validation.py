@@ -116,6 +116,21 @@ def test_every_sign_change_is_located():
             assert np.abs(brute.values(t)).min() < 1e-12
 
 
+@pytest.mark.parametrize("way", ["theta", "s"])
+@pytest.mark.parametrize("data", ["normal", "integer"])
+def test_rows_that_cross_together_make_no_value_of_their_own(way, data):
+    """Every row twice, once with each label: one of the two is always wrong."""
+    for seed in range(6):
+        path = case("hinge", 60, seed, data=data, path=way, intercept=True, C=3.0).trace()
+        X = case("hinge", 40, seed + 30, data=data).X
+        both = np.vstack([X, X[::-1]])
+        curve = path.validation_curve(both, np.repeat([1.0, -1.0], 40))
+        assert curve.minimum == 0.5
+        assert np.all(curve.coefficients[:, 0] == 0.5)
+        first, last = path.traced
+        assert curve.best.interval == (first, last)
+
+
 def test_weights_count_rows_several_times():
     path = case("hinge", 50, 1, intercept=True).trace()
     X, y = held_out("hinge", 30)
