@@ -388,16 +388,16 @@ def machine() -> dict[str, Any]:
     }
 
 
-def print_machine() -> None:
+RULES = f"after a warm-up, a process a row; median of 3 below {SHORT:g} s"
+
+
+def print_machine(rules: str = RULES) -> None:
     """One line for the machine, one for the versions, one for the rules."""
     about = machine()
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     print(f"{about['cpu']}, {about['cores']} cores, {about['system']}")
     print(versions)
-    print(
-        "one thread for all (BLAS and numba limited to 1), after a warm-up, a process a row; "
-        f"median of 3 below {SHORT:g} s"
-    )
+    print(f"one thread for all (BLAS and numba limited to 1), {rules}")
 
 
 def plain(value: Any) -> Any:

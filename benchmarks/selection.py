@@ -74,7 +74,7 @@ def main() -> None:
     options.add_argument("--data", required=True, help="folder of NAME.npz")
     options.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows of each set")
     asked = options.parse_args()
-    print_machine()
+    print_machine("all in one process, every time measured once")
     head = (
         "data",
         "kernel",
