@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 
+import attrs
 import joblib
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from homotopy import DataError, Homotopy, ModelError, TraceError
+from homotopy import DataError, Homotopy, ModelError, Status, TraceError
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
@@ -327,6 +328,22 @@ def test_targets_that_are_mostly_equal_have_no_scale_to_cut_at():
 def test_use_before_fit():
     with pytest.raises(NotFittedError):
         RobustSVCCV().predict([[1.0]])
+
+
+@pytest.mark.parametrize("at", ["start", "fold"])
+def test_an_interrupted_trace_ends_the_search(monkeypatch, at):
+    """Homotopy.trace itself returns what it has on Ctrl-C."""
+    X, y = problem("hinge")
+    original = Homotopy.trace
+
+    def interrupted(self, **options):
+        path = original(self, **options)
+        here = (self.max_breakpoints is None) == (at == "fold")
+        return attrs.evolve(path, status=Status.INTERRUPTED) if here else path
+
+    monkeypatch.setattr(Homotopy, "trace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        RobustSVCCV(Cs=COSTS, cv=folds("hinge")).fit(X, y)
 
 
 def test_a_cost_that_cannot_be_started_is_left_out_and_told(monkeypatch):
