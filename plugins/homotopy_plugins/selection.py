@@ -26,9 +26,9 @@ from homotopy import DataError, ModelError, TraceError, ValidationCurve
 from homotopy.gram import MEMORY
 from homotopy.progress import progress_bar
 from homotopy.validation import Loss
-from homotopy_plugins.estimators import Classifies, Regresses, RobustMachine, chosen_point
 from homotopy_plugins.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
 from homotopy_plugins.kernel_model import positive
+from homotopy_plugins.machine import Classifies, Regresses, RobustMachine, chosen_point
 
 __all__ = ["RobustSVCCV", "RobustSVRCV"]
 

@@ -27,7 +27,7 @@ import homotopy_plugins
 from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
 from homotopy.path import Status
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVR
-from homotopy_plugins.estimators import RobustMachine
+from homotopy_plugins.machine import RobustMachine
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
 PATHS = pytest.mark.parametrize("way", ["theta", "s"])
@@ -413,7 +413,7 @@ def test_without_scikit_learn_the_names_say_what_to_install(monkeypatch):
     for name in [m for m in sys.modules if m.split(".")[0] == "sklearn"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    for name in ("estimators", "selection"):
+    for name in ("estimators", "machine", "selection"):
         monkeypatch.delitem(sys.modules, f"homotopy_plugins.{name}", raising=False)
     for name in ("RobustSVC", "RobustSVRCV"):
         with pytest.raises(ImportError, match=rf"{name} needs scikit-learn .*homotopy-qp\[sklearn"):

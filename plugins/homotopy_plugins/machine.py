@@ -1,0 +1,442 @@
+"""What the robust estimators share: checked data, a path, and the machine at one t of it.
+
+`RobustMachine` holds what is common to all, `Classifies` and `Regresses` what labels and targets
+ask for; how the point of the path is chosen is in `estimators` and `selection`.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from homotopy import (
+    Certificate,
+    DataError,
+    Homotopy,
+    ModelError,
+    Path,
+    Stays,
+    TraceError,
+    Truncated,
+    ValidationCurve,
+)
+from homotopy.validation import Loss
+from homotopy_plugins.audit import Fits, table
+from homotopy_plugins.folds import (
+    SPREADS,
+    Recipe,
+    Rows,
+    spread,
+    weighted_median,
+)
+from homotopy_plugins.hinge_ramp import HingeRamp
+from homotopy_plugins.kernel_model import KernelModel, finite, nearest_definite, positive
+from homotopy_plugins.lad_ramp import LADRamp
+from homotopy_plugins.ramp import ramp_parameters
+
+__all__ = ["Classifies", "Regresses", "RobustMachine", "chosen_point"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# A value so near to the start of a path, in parts of its size, is the start.
+AT_START = 1e-10
+
+
+class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """What the robust estimators share: checked data, a path, and the machine at one t of it."""
+
+    _kind: type[KernelModel]
+    # What `audit` calls the target and how well it is met, and whether the least of that (1) or
+    # the largest (-1) is worst.
+    _called: tuple[str, str]
+    _worst_first: float
+
+    # Set by the constructors.
+    kernel: Any
+    degree: int
+    coef0: float
+    fit_intercept: bool
+    path: str
+    theta: float
+    s: float | None
+    tol: float
+    cache_size: float
+    verbose: bool
+
+    # Set by `fit`.
+    projection_: Array | None
+    path_: Path
+    outlier_path_: Stays
+    robustness_: float
+    outliers_: Index
+    support_: Index
+    dual_coef_: Array
+    intercept_: Array
+    certificate_: Certificate
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    # ------------------------------------------------------------------ before the fit
+
+    @abstractmethod
+    def _checked_targets(self, y: Any) -> Any:
+        """y as the model takes it."""
+
+    @abstractmethod
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        """The weights of the rows, those that come with labels included."""
+
+    @abstractmethod
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        """The loss on rows held out by its name."""
+
+    @abstractmethod
+    def _check_s(self, s: float) -> None:
+        """Refuse a threshold that no s-path comes to."""
+
+    @abstractmethod
+    def _farther(self, s: float, other: float) -> float:
+        """Which of two thresholds an s-path meets later."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Set last; a trace that was interrupted leaves a path and no machine.
+        return hasattr(self, "certificate_")
+
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Everything that can be wrong with the data and the path is refused here."""
+        for fitted in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            # Nothing of an earlier fit outlives the beginning of another.
+            delattr(self, fitted)
+        name, pairwise = type(self).__name__, self.kernel == "precomputed"
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
+        y = self._checked_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if np.any(weight < 0.0):
+            i = int(np.flatnonzero(weight < 0.0)[0])
+            raise DataError(
+                f"{name}: Negative values in sample_weight: sample_weight[{i}] is {weight[i]:g}"
+            )
+        if not np.any(weight):
+            raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
+        weight = self._weighted(y, weight)
+        ramp_parameters(self.path, self.theta, name)
+        positive(self.tol, "tol", name)
+        self.projection_ = None
+        if pairwise:
+            if X.shape[0] != X.shape[1]:
+                raise DataError(f"{name}: a precomputed kernel must be square, got shape {X.shape}")
+            X, self.projection_ = nearest_definite(X, name)
+        return Rows(X, y, weight, pairwise)
+
+    def _recipe(self) -> Recipe:
+        options = {
+            "kernel": self.kernel,
+            "degree": self.degree,
+            "coef0": self.coef0,
+            "fit_intercept": self.fit_intercept,
+            "path": self.path,
+            "theta": self.theta,
+            "cache_size": self.cache_size,
+        }
+        return Recipe(type(self).__name__, self._kind, options, self.s)
+
+    def _width(self, gamma: Any, X: Any) -> float | None:
+        """gamma as a number; None where the kernel has none."""
+        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
+            return None
+        if isinstance(gamma, str):
+            if gamma == "auto":
+                return 1.0 / int(X.shape[1])
+            if gamma == "scale":
+                spread = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+                return 1.0 / (int(X.shape[1]) * float(spread)) if spread > 0.0 else 1.0
+            raise ModelError(
+                f"{type(self).__name__}: gamma must be 'scale', 'auto' or a positive number, "
+                f"got {gamma!r}"
+            )
+        return positive(gamma, "gamma", type(self).__name__)
+
+    # ------------------------------------------------------------------ the machine at one t
+
+    def _traced(self, model: KernelModel, start: Array | None) -> Path:
+        """The whole path; where it does not come to its end, what there is of it is kept."""
+        try:
+            path = Homotopy(model).trace(start=start, progress=bool(self.verbose))
+        except TraceError as error:
+            if isinstance(error.path, Path):
+                self.path_ = error.path
+            error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
+            raise
+        if not path.complete:
+            self.path_ = path
+            raise KeyboardInterrupt(f"{type(self).__name__}: interrupted; path_ holds {path!r}")
+        return path
+
+    def _keep(self, path: Path, t: float, side: str | None = None) -> None:
+        """Take over a path and become its machine at `t`."""
+        model: Any = path.model
+        self.path_ = path
+        self.outlier_path_ = path.stays(*model.outlier_pieces)
+        self._become(t, side)
+
+    def _become(self, t: float, side: str | None = None) -> None:
+        path, model = self.path_, self.path_.model
+        assert isinstance(model, HingeRamp | LADRamp)
+        self.robustness_ = float(t)
+        (start, stop), declared = path.traced, path.problem.start
+        ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
+        if ahead or abs(t - start) <= AT_START * max(abs(start), abs(stop)):
+            # At the start, before the first jump, nobody is an outlier: the plain machine.
+            t, side = start, "before"
+        side = side or "after"
+        alpha = path.alpha(t, side)
+        self.support_ = np.flatnonzero(alpha)
+        self.dual_coef_ = (alpha * model.sign)[None, self.support_]
+        self.intercept_ = np.array([path.intercept(t, side)])
+        pairwise = self.kernel == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if pairwise else model.X[self.support_]
+        self.__dict__.pop("coef_", None)
+        if self.kernel == "linear":
+            self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+        parts = path.partition(t, side)
+        called = np.sort(np.concatenate([parts[name] for name in model.outlier_pieces]))
+        # At weight 1 an outlier is charged like any other row, and is none.
+        weight = t if self.path == "theta" else self.theta
+        self.outliers_ = called if weight < 1.0 else called[:0]
+        self.certificate_ = path.certify(self.tol, at=t)
+        if not self.certificate_.ok:
+            warnings.warn(
+                f"{type(self).__name__}: the optimality conditions hold to "
+                f"{self.certificate_.worst:.1e} only (tol={self.tol:g}); scale the features or "
+                "choose a smaller C",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def at(self, robustness: float) -> Self:
+        """This machine at another point of its path, without fitting again.
+
+        Parameters
+        ----------
+        robustness : float
+            A value of theta or s inside the traced span.  Its first value is the plain machine, and
+            so is every value before that on the s-path.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other._become(finite(robustness, "robustness", type(self).__name__))
+        if "robustness" in self.get_params(deep=False):
+            other.set_params(robustness=robustness)
+        return other
+
+    # ------------------------------------------------------------------ after the fit
+
+    def _values(self, X: Any) -> Array:
+        """f at new rows."""
+        check_is_fitted(self)
+        sparse = _sparse(self.kernel == "precomputed")
+        X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        if self.projection_ is not None:
+            X = X @ self.projection_
+        model = self.path_.model
+        assert isinstance(model, KernelModel)
+        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+
+    @abstractmethod
+    def _met(self, response: Array) -> Array:
+        """Margins or sizes of the residuals of the training rows."""
+
+    def audit(self, top: int | None = 20) -> Any:
+        """The training rows that the path finds most suspicious, worst first.
+
+        Ranked by their margin (the size of their residual) on average over the whole path, at 101
+        even values of it.
+
+        Parameters
+        ----------
+        top : int or None
+            How many rows; None for all.
+
+        Returns
+        -------
+        pandas.DataFrame, or a structured array where pandas is not installed
+            row; label (target); margin (residual, without its sign): mean over the path, at its
+            start and at its end; first, the value of theta or s at which the row first becomes an
+            outlier, NaN if it never does; share, the part of the path on which it is one.
+        """
+        check_is_fitted(self)
+        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
+        if top is not None and not (whole and top >= 1):
+            raise ModelError(
+                f"{type(self).__name__}: audit: top must be a positive integer or None, got {top!r}"
+            )
+        fits, stays = Fits.along(self.path_, self._met), self.outlier_path_
+        rows = np.argsort(self._worst_first * fits.mean, kind="stable")[:top]
+        target, met = self._called
+        return table(
+            {
+                "row": rows,
+                target: self._training_targets()[rows],
+                f"{met}_mean": fits.mean[rows],
+                f"{met}_start": fits.start[rows],
+                f"{met}_end": fits.end[rows],
+                "first": stays.first[rows],
+                "share": stays.share[rows],
+            }
+        )
+
+    @abstractmethod
+    def _training_targets(self) -> Any:
+        """The targets as they were given."""
+
+
+class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
+    """The part of a robust classifier that does not depend on how its point was chosen."""
+
+    _kind = HingeRamp
+    _called = ("label", "margin")
+    _worst_first = 1.0
+    class_weight: Any
+    classes_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _checked_targets(self, y: Any) -> Any:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        name = type(self).__name__
+        if self.classes_.size == 1:
+            raise DataError(
+                f"{name}: y has one class ({self.classes_[0]}); a classifier needs two classes"
+            )
+        if self.classes_.size > 2:
+            raise DataError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}. For {self.classes_.size} classes wrap {name} in "
+                "sklearn.multiclass.OneVsRestClassifier"
+            )
+        return y
+
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        name = type(self).__name__
+        finite(self.s, "s", name)
+        total = np.asarray(weight * compute_sample_weight(self.class_weight, y))
+        left = np.unique(y[total > 0.0])
+        if left.size < 2:
+            kept = f"only class {left[0]} is" if left.size else "no class is"
+            raise DataError(
+                f"{name}: {kept} left where rows of sample_weight or class_weight 0 are taken out; "
+                "a classifier needs two classes"
+            )
+        return total
+
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        return _one_of(("zero-one", "hinge"), name, type(self).__name__)
+
+    def _check_s(self, s: float) -> None:
+        if s > 1.0:
+            raise ModelError(
+                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                "must be at most 1 (the threshold lies left of the margin)"
+            )
+
+    def _farther(self, s: float, other: float) -> float:
+        return max(s, other)
+
+    def _met(self, response: Array) -> Array:
+        return response
+
+    def _training_targets(self) -> Any:
+        model: Any = self.path_.model
+        return self.classes_[(model.y > 0.0).astype(int)]
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x); positive for ``classes_[1]``."""
+        return self._values(X)
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row of X."""
+        positive_class = self._values(X) > 0.0
+        return self.classes_[positive_class.astype(int)]
+
+
+class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
+    """The part of a robust regression that does not depend on how its point was chosen."""
+
+    _kind = LADRamp
+    _called = ("target", "residual")
+    _worst_first = -1.0
+
+    def _checked_targets(self, y: Any) -> Any:
+        return y.astype(np.float64)
+
+    def _weighted(self, y: Any, weight: Array) -> Array:
+        return weight
+
+    def _loss_on(self, rows: Rows, name: Any) -> Loss:
+        chosen = _one_of(("truncated", "absolute", "squared"), name, type(self).__name__)
+        if chosen != "truncated":
+            return chosen
+        distance = np.abs(rows.y - weighted_median(rows.y, rows.weight))
+        cap = SPREADS * spread(distance, rows.weight)
+        # Most targets are equal: there is no scale to cut at.
+        return Truncated(cap) if cap > 0.0 else "absolute"
+
+    def _check_s(self, s: float) -> None:
+        if s <= 0.0:
+            raise ModelError(
+                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                "must be positive (rows with larger residuals are outliers)"
+            )
+
+    def _farther(self, s: float, other: float) -> float:
+        return min(s, other)
+
+    def _met(self, response: Array) -> Array:
+        return np.asarray(np.abs(self._training_targets() - response))
+
+    def _training_targets(self) -> Any:
+        model: Any = self.path_.model
+        return model.y
+
+    def predict(self, X: Any) -> Array:
+        """f at each row of X."""
+        return self._values(X)
+
+
+def chosen_point(curve: ValidationCurve, path: Path) -> tuple[float, str]:
+    """The best t of a curve, and its side, for the path on all rows."""
+    best = curve.best
+    if best.t == curve.traced[0]:
+        # The plain machine is best: that of this path too.
+        return path.traced[0], "before"
+    return best.t, best.side
+
+
+def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
+    if given not in names:
+        raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
+    return str(given)
+
+
+def _sparse(pairwise: bool) -> Any:
+    return False if pairwise else "csr"
