@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import zipfile
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -123,15 +124,39 @@ class Path:
 
     # ------------------------------------------------------------------ values
 
-    def _alpha_on(self, k: int, t: float, piece: Index | None = None) -> Array:
-        s, lines = self.segments, self.problem.polylines
-        piece = s.pieces(k) if piece is None else piece
-        rows, j = np.arange(piece.size), piece // 2
-        alpha = np.where(piece % 2 == 0, lines.slope0[rows, j] + lines.slope1[rows, j] * t, 0.0)
+    def _alpha_on(self, k: int, t: float) -> Array:
+        s = self.segments
+        level, rate = self._flat(np.arange(s.first_piece.size), s.pieces(k))
+        alpha: Array = level + rate * t
         part = slice(s.offset[k], s.offset[k + 1])
         weight = self._weight(k, t)
         alpha[s.active[part]] = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
         return alpha
+
+    def _flat(self, rows: Index, piece: Index) -> tuple[Array, Array]:
+        """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
+        lines, j, flat = self.problem.polylines, piece // 2, piece % 2 == 0
+        return np.where(flat, lines.slope0[rows, j], 0.0), np.where(
+            flat, lines.slope1[rows, j], 0.0
+        )
+
+    def _sweep(self) -> Iterator[tuple[Array, Array]]:
+        """alpha at both ends of one segment after the other, in the order of travel."""
+        s = self.segments
+        piece = s.first_piece.copy()
+        level, rate = self._flat(np.arange(piece.size), piece)
+        for k in range(len(s)):
+            new = slice(s.event[k], s.event[k + 1])
+            changed = s.changed[new]
+            piece[changed] = s.changed_to[new]
+            level[changed], rate[changed] = self._flat(changed, piece[changed])
+            part = slice(s.offset[k], s.offset[k + 1])
+            ends = level + rate * s.start[k], level + rate * s.stop[k]
+            ends[0][s.active[part]], ends[1][s.active[part]] = (
+                s.alpha_start[part],
+                s.alpha_stop[part],
+            )
+            yield ends
 
     def _weight(self, k: int, t: float) -> float:
         length = self.segments.stop[k] - self.segments.start[k]

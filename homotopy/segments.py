@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -73,14 +72,6 @@ class Segments:
         # Later events overwrite earlier ones: NumPy assigns in order.
         piece[self.changed[:end]] = self.changed_to[:end]
         return piece
-
-    def walk(self) -> Iterator[Index]:
-        """The piece of every coordinate on one segment after the other; one array, kept up."""
-        piece: Index = self.first_piece.copy()
-        for k in range(len(self)):
-            part = slice(self.event[k], self.event[k + 1])
-            piece[self.changed[part]] = self.changed_to[part]
-            yield piece
 
     @property
     def nbytes(self) -> int:

@@ -10,6 +10,7 @@ t, not on a grid, and so is where it is least.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -397,14 +398,12 @@ def _blocks(path: Path, rows: int) -> Iterator[tuple[int, int, Array, Array]]:
     """alpha and b at both ends of each segment, as many segments at a time as fit."""
     s = path.segments
     size = max(1, BLOCK // (2 * max(path.problem.gram.size, rows)))
-    walk = s.walk()
+    sweep = path._sweep()
     for first in range(0, len(s), size):
         last = min(first + size, len(s))
-        alphas, bs = [], []
-        for k, piece in zip(range(first, last), walk, strict=False):
-            alphas += [path._alpha_on(k, float(t), piece) for t in (s.start[k], s.stop[k])]
-            bs += [s.b_start[k], s.b_stop[k]]
-        yield first, last, np.stack(alphas, axis=1), np.stack(bs, axis=1)
+        alphas = [alpha for ends in islice(sweep, last - first) for alpha in ends]
+        bs = [b for k in range(first, last) for b in (s.b_start[k], s.b_stop[k])]
+        yield first, last, np.stack(alphas).T, np.stack(bs).T
 
 
 class _Tally:

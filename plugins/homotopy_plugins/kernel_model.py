@@ -165,11 +165,11 @@ class KernelModel(LossModel):
         kept: Array | None = None
         fits = 8e-6 * new.shape[0] * n <= self.cache_size
         if fits and self.kernel not in ("linear", "precomputed"):
-            kept = np.concatenate([block for _, block in self._blocks(new, np.arange(n))])
+            kept = np.concatenate([block for _, block in self._blocks(new, self.X)])
 
         def values(alphas: Array, bs: Array) -> Array:
             weights = alphas * self.sign[:, None]
-            f = self.expand(new, np.arange(n), weights) if kept is None else kept @ weights
+            f = self._product(new, self.X, weights) if kept is None else kept @ weights
             return np.asarray(f + bs[0] if bs.shape[0] else f)
 
         return values
@@ -187,19 +187,25 @@ class KernelModel(LossModel):
 
     def expand(self, new: Any, used: Index, weights: Array) -> Array:
         """``sum_i weights_i K(x_i, x)`` over the rows `used`; weights (m,) or (m, k)."""
-        if self.kernel == "linear":
-            return np.asarray(new @ np.asarray(self.X[used].T @ weights))
         if self.kernel == "precomputed":
-            return np.asarray(new[:, used] @ weights)
+            return self._product(new[:, used], self.X, weights)
+        return self._product(new, self.X[used], weights)
+
+    def _product(self, new: Any, old: Any, weights: Array) -> Array:
+        """``K(new, old) @ weights``; `new` holds the kernel itself if it is precomputed."""
+        if self.kernel == "precomputed":
+            return np.asarray(new @ weights)
+        if self.kernel == "linear":
+            return np.asarray(new @ np.asarray(old.T @ weights))
         out = np.empty((new.shape[0], *weights.shape[1:]))
-        for rows, block in self._blocks(new, used):
+        for rows, block in self._blocks(new, old):
             out[rows] = block @ weights
         return out
 
-    def _blocks(self, new: Any, used: Index) -> Iterator[tuple[slice, Array]]:
-        """The kernel between new rows and the rows `used`, some new rows at a time."""
+    def _blocks(self, new: Any, old: Any) -> Iterator[tuple[slice, Array]]:
+        """The kernel between new rows and old ones, some new rows at a time."""
         assert self._function is not None
-        step, old = max(1, 20_000_000 // max(used.size, 1)), self.X[used]
+        step = max(1, 20_000_000 // max(old.shape[0], 1))
         for k in range(0, new.shape[0], step):
             yield slice(k, k + step), self._function(new[k : k + step], old)
 

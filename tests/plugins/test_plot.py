@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from problems import case
@@ -18,7 +19,7 @@ matplotlib.use("Agg")
 @pytest.fixture(autouse=True)
 def _closed():
     yield
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 @pytest.mark.parametrize(
