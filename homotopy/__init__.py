@@ -19,12 +19,13 @@ from homotopy.errors import (
 )
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
 from homotopy.jump import JumpRecord
+from homotopy.losses import Truncated
 from homotopy.model import LossModel
 from homotopy.path import Path, Status
 from homotopy.polyline import Jump, Knot, Slope
 from homotopy.registry import installed_plugins, load_plugin
 from homotopy.stays import Stays
-from homotopy.validation import Best, Truncated, ValidationCurve
+from homotopy.validation import Best, ValidationCurve
 
 __version__ = "0.1.0"
 

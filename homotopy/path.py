@@ -27,8 +27,9 @@ from homotopy.segments import Segments, locate, read_only
 
 if TYPE_CHECKING:
     from homotopy.certificate import Certificate
+    from homotopy.losses import Loss
     from homotopy.stays import Stays
-    from homotopy.validation import Loss, ValidationCurve
+    from homotopy.validation import ValidationCurve
 
 __all__ = ["Path", "Status"]
 

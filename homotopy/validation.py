@@ -9,7 +9,7 @@ t, not on a grid, and so is where it is least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import DataError, PathError
+from homotopy.losses import LOSSES, HeldOutLoss, Loss
 from homotopy.runtime import one_thread
 from homotopy.segments import locate, read_only
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["LOSSES", "Best", "HeldOutLoss", "Truncated", "ValidationCurve", "validation_curve"]
+__all__ = ["Best", "ValidationCurve", "validation_curve"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -35,91 +36,6 @@ TIED = 1e-12
 TOGETHER = 1e-13
 # Numbers held at a time for the values at the ends of segments.
 BLOCK = 1_000_000
-
-
-@attrs.frozen(eq=False)
-class HeldOutLoss:
-    """One term of the loss of each held-out row, as a function of f: with ``g = f - kink``,
-
-        left[0] + left[1] g + left[2] g^2     g <= 0
-        right[0] + right[1] g + right[2] g^2  g > 0
-
-    `kink` has shape (N,), `left` and `right` (3, N).  A loss with several kinks is a sum of terms.
-    """
-
-    kink: Array
-    left: Array
-    right: Array
-
-    @classmethod
-    def bent(cls, kink: Array, left: npt.ArrayLike, right: npt.ArrayLike) -> HeldOutLoss:
-        """0 at the kink, a straight line on either side: `left` and `right` are the slopes."""
-        tables = np.zeros((2, 3, kink.size))
-        tables[0, 1], tables[1, 1] = left, right
-        return cls(kink, tables[0], tables[1])
-
-
-Terms = tuple[HeldOutLoss, ...]
-
-
-def _signs(y: Array, name: str) -> Array:
-    if not np.all(np.abs(y) == 1.0):
-        raise DataError(f"loss {name!r} needs targets -1 and +1; use 'absolute' or 'squared'")
-    return y
-
-
-def _zero_one(y: Array) -> Terms:
-    """1 where the sign is wrong; f = 0 counts as negative, as in ``predict``."""
-    left, right = np.zeros((2, 3, y.size))
-    left[0], right[0] = _signs(y, "zero-one") > 0.0, y < 0.0
-    return (HeldOutLoss(np.zeros(y.size), left, right),)
-
-
-def _hinge(y: Array) -> Terms:
-    """``max(0, 1 - y f)``."""
-    positive = _signs(y, "hinge") > 0.0
-    return (HeldOutLoss.bent(y, np.where(positive, -1.0, 0.0), np.where(positive, 0.0, 1.0)),)
-
-
-def _absolute(y: Array) -> Terms:
-    """``|y - f|``."""
-    return (HeldOutLoss.bent(y, -1.0, 1.0),)
-
-
-def _squared(y: Array) -> Terms:
-    """``(y - f)^2``."""
-    table = np.zeros((3, y.size))
-    table[2] = 1.0
-    return (HeldOutLoss(y, table, table),)
-
-
-@attrs.frozen
-class Truncated:
-    """``min(|y - f|, cap)``: a row that is an outlier itself has no more to say than that."""
-
-    cap: float
-
-    def __attrs_post_init__(self) -> None:
-        if not (np.isfinite(self.cap) and self.cap > 0.0):
-            raise PathError(f"Truncated: cap must be positive and finite, got {self.cap!r}")
-
-    def __str__(self) -> str:
-        return f"absolute up to {self.cap:.4g}"
-
-    def __call__(self, y: Array) -> Terms:
-        # What the absolute value exceeds the cap by is taken away on both sides.
-        below = HeldOutLoss.bent(y - self.cap, 1.0, 0.0)
-        above = HeldOutLoss.bent(y + self.cap, 0.0, -1.0)
-        return (*_absolute(y), below, above)
-
-
-LOSSES: dict[str, Callable[[Array], Terms]] = {
-    "zero-one": _zero_one,
-    "hinge": _hinge,
-    "absolute": _absolute,
-    "squared": _squared,
-}
-Loss = str | Callable[[Array], Terms]
 
 
 @attrs.frozen

@@ -22,7 +22,7 @@ from homotopy import (
     ValidationCurve,
 )
 from homotopy.gram import MEMORY
-from homotopy.validation import Loss
+from homotopy.losses import Loss
 from homotopy_plugins.folds import (
     Begun,
     Recipe,

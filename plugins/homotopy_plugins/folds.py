@@ -18,7 +18,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, Status, TraceError, ValidationCurve
-from homotopy.validation import Loss
+from homotopy.losses import Loss
 from homotopy_plugins.kernel_model import KernelModel
 from homotopy_plugins.lad_ramp import DEFAULT_STOP, ROUNDING
 

@@ -31,7 +31,7 @@ from homotopy import (
     Truncated,
     ValidationCurve,
 )
-from homotopy.validation import Loss
+from homotopy.losses import Loss
 from homotopy_plugins.audit import Fits, table
 from homotopy_plugins.folds import (
     SPREADS,

@@ -24,8 +24,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from homotopy import DataError, ModelError, TraceError, ValidationCurve
 from homotopy.gram import MEMORY
+from homotopy.losses import Loss
 from homotopy.progress import progress_bar
-from homotopy.validation import Loss
 from homotopy_plugins.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
 from homotopy_plugins.kernel_model import positive
 from homotopy_plugins.machine import Classifies, Regresses, RobustMachine, chosen_point
