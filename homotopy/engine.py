@@ -19,7 +19,7 @@ from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
 from homotopy.orient import NONE
 from homotopy.path import Path, Status
-from homotopy.polyline import JUMP, Snapshot
+from homotopy.polyline import Snapshot
 from homotopy.progress import progress_bar
 from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
@@ -158,8 +158,7 @@ class _Trace:
         """Solve the problem at the start of the span, exactly."""
         problem, follower = self.problem, self.follower
         snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
-        nonconvex = np.any((snap.kind == JUMP) & np.isfinite(snap.corner))
-        if start is None and nonconvex:
+        if start is None and not snap.convex:
             name = type(problem.model).__name__
             raise ModelError(
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
@@ -175,7 +174,7 @@ class _Trace:
             raise TraceError(
                 f"the start could not be made exact: {follower.residual():.2g} is left"
             )
-        free = not nonconvex and self._centre_border(snap)
+        free = snap.convex and self._centre_border(snap)
         if free:
             # Everybody it moves is on a flat slope now: nothing is left to settle.
             follower.assign(snap, *snap.branches(follower.u))
@@ -279,7 +278,7 @@ class _Trace:
     def _polished(self, snap: Snapshot, alpha: Array, b: Array) -> tuple[Array, Array]:
         """Bring a guess near, which is cheaper than making a distant one exact step by step; where
         the model is not convex it is left alone, because it chooses the local optimum."""
-        if np.any((snap.kind == JUMP) & np.isfinite(snap.corner)):
+        if not snap.convex:
             return alpha, b
         return convex_guess(self.problem, snap, alpha, b)
 

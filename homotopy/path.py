@@ -23,7 +23,7 @@ from homotopy.errors import PathError
 from homotopy.jump import JumpRecord
 from homotopy.model import LossModel, Problem, intercept
 from homotopy.report import counted, summary
-from homotopy.segments import Segments, locate, read_only
+from homotopy.segments import Segments, locate, nodes
 
 if TYPE_CHECKING:
     from homotopy.certificate import Certificate
@@ -81,10 +81,7 @@ class Path:
     @property
     def breakpoints(self) -> Array:
         """All t at which the path bends or jumps, in order of travel, both ends included."""
-        s = self.segments
-        points = np.concatenate([s.start, s.stop[-1:]])
-        keep = np.concatenate([[True], points[1:] != points[:-1]])
-        return read_only(points[keep])  # type: ignore[no-any-return]
+        return nodes(self.segments.start, self.segments.stop)
 
     @property
     def traced(self) -> tuple[float, float]:
@@ -137,9 +134,8 @@ class Path:
     def _flat(self, rows: Index, piece: Index) -> tuple[Array, Array]:
         """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
         lines, j, flat = self.problem.polylines, piece // 2, piece % 2 == 0
-        return np.where(flat, lines.slope0[rows, j], 0.0), np.where(
-            flat, lines.slope1[rows, j], 0.0
-        )
+        level = np.where(flat, lines.slope0[rows, j], 0.0)
+        return level, np.where(flat, lines.slope1[rows, j], 0.0)
 
     def _sweep(self) -> Iterator[tuple[Array, Array]]:
         """alpha at both ends of one segment after the other, in the order of travel."""
@@ -152,12 +148,9 @@ class Path:
             piece[changed] = s.changed_to[new]
             level[changed], rate[changed] = self._flat(changed, piece[changed])
             part = slice(s.offset[k], s.offset[k + 1])
-            ends = level + rate * s.start[k], level + rate * s.stop[k]
-            ends[0][s.active[part]], ends[1][s.active[part]] = (
-                s.alpha_start[part],
-                s.alpha_stop[part],
-            )
-            yield ends
+            first, last = level + rate * s.start[k], level + rate * s.stop[k]
+            first[s.active[part]], last[s.active[part]] = s.alpha_start[part], s.alpha_stop[part]
+            yield first, last
 
     def _weight(self, k: int, t: float) -> float:
         length = self.segments.stop[k] - self.segments.start[k]

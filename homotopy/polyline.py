@@ -68,6 +68,11 @@ class Snapshot:
     curvature: Array
     kind: Codes
 
+    @property
+    def convex(self) -> bool:
+        """Whether no jump stands at a finite place."""
+        return not np.any((self.kind == JUMP) & np.isfinite(self.corner))
+
     def slope_at(self, index: Any, j: Any, u: Any) -> Any:
         """``alpha`` of slope `j` of coordinates `index` at response `u`."""
         value = self.slope[index, j]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 
-__all__ = ["Segments", "locate", "read_only"]
+__all__ = ["Pickled", "Segments", "locate", "nodes", "read_only"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -21,6 +21,23 @@ def read_only(value: Any) -> Any:
     array = np.array(value)
     array.setflags(write=False)
     return array
+
+
+class Pickled:
+    """A frozen attrs class that a pickle brings back through its converters: read-only again."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = attrs.fields(type(self))  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, field.name) for field in fields)
+
+
+def nodes(start: Array, stop: Array) -> Array:
+    """Where intervals that follow each other begin and end, each t once."""
+    points = np.concatenate([start, stop[-1:]])
+    keep = np.concatenate([[True], points[1:] != points[:-1]])
+    return read_only(points[keep])  # type: ignore[no-any-return]
 
 
 def locate(start: Array, stop: Array, sign: float, t: Any, side: str) -> Index:
@@ -36,7 +53,7 @@ def locate(start: Array, stop: Array, sign: float, t: Any, side: str) -> Index:
 
 
 @attrs.frozen(eq=False)
-class Segments:
+class Segments(Pickled):
     """The stored path: segment k runs from ``start[k]`` to ``stop[k]`` in the order of travel.
 
     ``active[offset[k]:offset[k+1]]`` are its active coordinates, ``alpha_start`` and
@@ -57,10 +74,6 @@ class Segments:
     changed: Index = attrs.field(converter=read_only)
     changed_to: Index = attrs.field(converter=read_only)
     first_piece: Index = attrs.field(converter=read_only)
-
-    def __reduce__(self) -> Any:
-        # Through the converters again: what comes back is read-only too.
-        return type(self), attrs.astuple(self, recurse=False)
 
     def __len__(self) -> int:
         return int(self.start.size)

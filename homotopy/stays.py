@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
-from homotopy.segments import read_only
+from homotopy.segments import Pickled, read_only
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -21,7 +21,7 @@ Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Stays:
+class Stays(Pickled):
     """For every coordinate the part of the path that it spends on some pieces.
 
     Attributes
@@ -48,10 +48,6 @@ class Stays:
     row: Index = attrs.field(converter=read_only)
     start: Array = attrs.field(converter=read_only)
     stop: Array = attrs.field(converter=read_only)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the converters again: what comes back is read-only too.
-        return type(self), attrs.astuple(self, recurse=False)
 
     def of(self, i: int) -> tuple[tuple[float, float], ...]:
         """The stays of coordinate i, in the order of travel."""

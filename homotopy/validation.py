@@ -20,7 +20,7 @@ import numpy.typing as npt
 from homotopy.errors import DataError, PathError
 from homotopy.losses import LOSSES, HeldOutLoss, Loss
 from homotopy.runtime import one_thread
-from homotopy.segments import locate, read_only
+from homotopy.segments import Pickled, locate, nodes, read_only
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -30,7 +30,8 @@ __all__ = ["Best", "ValidationCurve", "validation_curve"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Values that differ by less than this part of the largest are ties: sums are rounded.
+# Values that differ by less than this part of the least (of the largest where that is 0) are ties:
+# sums are rounded.
 TIED = 1e-12
 # Crossings closer than this part of a segment are at one t.
 TOGETHER = 1e-13
@@ -62,7 +63,7 @@ class Best:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ValidationCurve:
+class ValidationCurve(Pickled):
     """A piecewise polynomial in t: the mean loss on held-out rows, exact for every t.
 
     Piece k runs from ``start[k]`` to ``stop[k]`` in the order of travel and has the value
@@ -93,10 +94,6 @@ class ValidationCurve:
     def _first(self) -> float:
         return float(self.start[0])
 
-    def __reduce__(self) -> Any:
-        # Through the converters again: what comes back is read-only too.
-        return type(self), attrs.astuple(self, recurse=False)
-
     # ------------------------------------------------------------------ shape
 
     @property
@@ -107,9 +104,7 @@ class ValidationCurve:
     @property
     def nodes(self) -> Array:
         """All t between which the curve is one polynomial, in the order of travel."""
-        points = np.concatenate([self.start, self.stop[-1:]])
-        keep = np.concatenate([[True], points[1:] != points[:-1]])
-        return read_only(points[keep])  # type: ignore[no-any-return]
+        return nodes(self.start, self.stop)
 
     @property
     def _sign(self) -> float:
@@ -257,22 +252,13 @@ class ValidationCurve:
         before = sign * middle < sign * self.start[0]
         out[:, 0] = self.coefficients[0, 0]
         at = np.where(before, self.start[0], middle)
-        # A point at the very end is taken from behind it, any other from ahead.
+        # Where two pieces meet a point belongs to the later one, but at the beginning to the first.
         k = locate(self.start, self.stop, sign, at, "after")
         ends = (start == stop) & (start == self.start[0])
         k = np.where(ends, 0, k)
         length = np.where(self.stop[k] == self.start[k], 1.0, self.stop[k] - self.start[k])
         a, b = (start - self.start[k]) / length, (stop - self.start[k]) / length
-        c = self.coefficients[k]
-        moved = np.stack(
-            [
-                c[:, 0] + a * (c[:, 1] + a * c[:, 2]),
-                (c[:, 1] + 2.0 * a * c[:, 2]) * (b - a),
-                c[:, 2] * (b - a) ** 2,
-            ],
-            axis=1,
-        )
-        out[~before] = moved[~before]
+        out[~before] = _substituted(self.coefficients[k], a, b - a)[~before]
         return out
 
 
@@ -350,24 +336,14 @@ class _Tally:
             a, b = g0[row, k], g1[row, k]
             self._where.append(k + first)
             self._at.append(a / (a - b))
-            slope = b - a
-            self._change.append(
-                self._weights[row]
-                * np.stack(
-                    [
-                        change[0] + change[1] * a + change[2] * a * a,
-                        (change[1] + 2.0 * change[2] * a) * slope,
-                        change[2] * slope * slope,
-                    ]
-                )
-            )
+            self._change.append(self._weights[row, None] * _substituted(change.T, a, b - a))
 
     def pieces(self, start: Array, stop: Array) -> tuple[Array, Array, Array]:
         """start, stop and coefficients of every piece, segments cut where a row passes its kink."""
         count = start.size
         where = np.concatenate([np.arange(count), *self._where])
         at = np.concatenate([np.zeros(count), *self._at])
-        change = np.concatenate([np.zeros((count, 3)), *(c.T for c in self._change)])
+        change = np.concatenate([np.zeros((count, 3)), *self._change])
         # Rounding must not part what happens at one t: rows that are equal cross together, and what
         # crosses at an end of a segment does so there.
         at = np.where(at < TOGETHER, 0.0, np.where(at > 1.0 - TOGETHER, 1.0, at))
@@ -385,10 +361,7 @@ class _Tally:
         after[ends - 1] = 1.0
         # From w of the segment to w of the piece.
         length = after - at
-        c0, c1, c2 = coefficients.T
-        local = np.stack(
-            [c0 + at * (c1 + at * c2), (c1 + 2.0 * at * c2) * length, c2 * length**2], axis=1
-        )
+        local = _substituted(coefficients, at, length)
         span = stop - start
         begin = start[where] + at * span[where]
         finish = start[where] + after * span[where]
@@ -396,6 +369,14 @@ class _Tally:
         # Between crossings at one t lies nothing; only a segment of length zero is a point.
         real = (length > 0.0) & ((begin != finish) | (span[where] == 0.0))
         return begin[real], finish[real], local[real]
+
+
+def _substituted(coefficients: Array, at: Array, length: Array) -> Array:
+    """Polynomials (m, 3) of ``at + length * w`` as polynomials of w."""
+    c0, c1, c2 = coefficients.T
+    return np.stack(
+        [c0 + at * (c1 + at * c2), (c1 + 2.0 * at * c2) * length, c2 * length**2], axis=1
+    )
 
 
 def _polynomials(weights: Array, table: Array, g0: Array, g1: Array) -> Array:

@@ -130,7 +130,7 @@ class _Run:
             self.u = problem.gram.matvec(self.alpha) + problem.border @ self.b
             return
         snap = problem.polylines.at(problem.start)
-        if np.any((snap.kind == JUMP) & np.isfinite(snap.corner)):
+        if not snap.convex:
             raise ModelError(
                 f"{type(problem.model).__name__} is not convex at {problem.model.parameter}="
                 f"{problem.start:g}; give cccp(start=...) an alpha to begin from"
