@@ -5,8 +5,7 @@ parameter t); `Homotopy` follows the local optimum along t and across its discon
 `Path` evaluates it exactly at any t and proves it (`Path.certify`).
 """
 
-from homotopy.affine import Affine
-from homotopy.certificate import Certificate, Check
+from homotopy.analysis import Best, Stays, Truncated, ValidationCurve
 from homotopy.conditional import ConditionalQP, osqp_solver
 from homotopy.engine import Homotopy, Progress
 from homotopy.errors import (
@@ -18,14 +17,9 @@ from homotopy.errors import (
     UnknownPluginError,
 )
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
-from homotopy.jump import JumpRecord
-from homotopy.losses import Truncated
-from homotopy.model import LossModel
-from homotopy.path import Path, Status
-from homotopy.polyline import Jump, Knot, Slope
+from homotopy.model import Affine, Jump, Knot, LossModel, Slope
+from homotopy.path import Certificate, Check, JumpRecord, Path, Status
 from homotopy.registry import installed_plugins, load_plugin
-from homotopy.stays import Stays
-from homotopy.validation import Best, ValidationCurve
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from homotopy.errors import TraceError
 from homotopy.model import Problem
-from homotopy.polyline import Snapshot
+from homotopy.model.polyline import Snapshot
 
 __all__ = ["ConditionalQP", "ConditionalSolver", "osqp_solver"]
 

@@ -12,18 +12,17 @@ import numpy.typing as npt
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.follow import WELL, Follower
-from homotopy.guess import carry_over, convex_guess, estimate_border, slack_of_border
-from homotopy.jump import RESIDUAL, Crossing, JumpRecord
+from homotopy.jump import RESIDUAL, Crossing
 from homotopy.lane import Segment
 from homotopy.ledger import Ledger
 from homotopy.model import LossModel, Problem
+from homotopy.model.polyline import Snapshot
 from homotopy.orient import NONE
-from homotopy.path import Path, Status
-from homotopy.polyline import Snapshot
+from homotopy.path import JumpRecord, Path, Segments, Status
 from homotopy.progress import progress_bar
 from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
-from homotopy.segments import Segments
+from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
 from homotopy.state import REPAIR
 
 __all__ = ["Homotopy", "Progress"]

@@ -18,8 +18,8 @@ from homotopy import kernels
 from homotopy.errors import TraceError
 from homotopy.gram import Gram
 from homotopy.lane import Lane, Recorder, Segment
+from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.orient import NONE, Orientation
-from homotopy.polyline import JUMP, SEAM, Snapshot
 from homotopy.route import Route
 from homotopy.state import REPAIR, Drag
 

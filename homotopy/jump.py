@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -20,12 +19,13 @@ from homotopy.conditional import ConditionalQP, ConditionalSolver
 from homotopy.errors import TraceError
 from homotopy.follow import Follower
 from homotopy.model import LossModel, Problem
+from homotopy.model.polyline import SEAM
+from homotopy.path.jump_record import JumpRecord
 from homotopy.pivot import Unbounded
-from homotopy.polyline import SEAM
 from homotopy.route import Route
 from homotopy.state import REPAIR, Point
 
-__all__ = ["Crossing", "JumpRecord"]
+__all__ = ["Crossing"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -36,39 +36,6 @@ SAME = 1e-9
 RESIDUAL = 1e-8
 # A move is called one where the fall of the objective that goes with it is above rounding.
 MOVED = 1e-6
-
-
-@attrs.frozen(eq=False)
-class JumpRecord:
-    """One discontinuity.
-
-    Attributes
-    ----------
-    t : float
-        Where it is.
-    flipped : int array
-        The coordinates that ended on another side than before, ascending.
-    objective_before, objective_after : float
-        The full non-convex objective on both sides.
-    rounds : int
-        How many times pinned coordinates had to be flipped.
-    moved : bool
-        Whether the response moved (by more than 1e-6 of its scale: below that the fall of the
-        objective drowns in rounding); if not, the flip is a relabelling.
-    steps : int
-        Break-points met on the way across.
-    solver : str
-        "homotopy" or "osqp".
-    """
-
-    t: float
-    flipped: Index
-    objective_before: float
-    objective_after: float
-    rounds: int
-    moved: bool
-    steps: int
-    solver: str
 
 
 class Crossing:

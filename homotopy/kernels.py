@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from homotopy.polyline import JUMP, SEAM
+from homotopy.gram.products import FAST, OPTIONS, weighted_rows
+from homotopy.model.polyline import JUMP, SEAM
 
 __all__ = [
     "back_substitute",
@@ -29,14 +30,9 @@ __all__ = [
     "remove_column",
     "standing",
     "total_loss",
-    "weighted_rows",
     "write_flat",
 ]
 
-# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
-FAST = {"reassoc", "contract", "nsz"}
-# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
-OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 # Called by no one but the functions here.
 INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -113,23 +109,6 @@ def _rotate(x, size, position, cosine, sine):  # type: ignore[no-untyped-def]
         old = x[j + 1]
         x[j] = cosine[j] * old + sine[j] * spike
         spike = cosine[j] * spike - sine[j] * old
-
-
-@njit(**OPTIONS, fastmath=FAST)
-def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
-    """``out += sum_k weights[k] * matrix[rows[k]]``, four rows at a time."""
-    count, n = rows.size, out.size
-    whole = count - count % 4
-    for k in range(0, whole, 4):
-        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        p, q = matrix[rows[k]], matrix[rows[k + 1]]
-        r, s = matrix[rows[k + 2]], matrix[rows[k + 3]]
-        for j in range(n):
-            out[j] += a * p[j] + b * q[j] + c * r[j] + d * s[j]
-    for k in range(whole, count):
-        a, p = weights[k], matrix[rows[k]]
-        for j in range(n):
-            out[j] += a * p[j]
 
 
 @njit(**OPTIONS)

@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from homotopy import kernels
 from homotopy.errors import TraceError
+from homotopy.model.polyline import JUMP, KNOT, SEAM, Snapshot
 from homotopy.pivot import Pivots
-from homotopy.polyline import JUMP, KNOT, SEAM, Snapshot
 from homotopy.state import EPS, FORGIVEN
 
 __all__ = ["NONE", "Orientation"]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.analysis.validation import ValidationCurve
 from homotopy.errors import ModelError, PathError
 from homotopy.path import Path
-from homotopy.validation import ValidationCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.polyline import JUMP, Polylines, Snapshot
+from homotopy.model.polyline import JUMP, Polylines, Snapshot
 
 __all__ = ["Route"]
 

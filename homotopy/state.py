@@ -27,7 +27,7 @@ from homotopy import kernels
 from homotopy.factor import Factor
 from homotopy.gram import Gram
 from homotopy.ledger import Ledger
-from homotopy.polyline import Snapshot
+from homotopy.model.polyline import Snapshot
 from homotopy.route import Route
 
 __all__ = ["Point", "State"]

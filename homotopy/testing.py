@@ -23,8 +23,8 @@ from homotopy.engine import Homotopy
 from homotopy.errors import HomotopyError
 from homotopy.gram import Gram
 from homotopy.model import LossModel, Problem
+from homotopy.model.polyline import Jump, Knot, Slope
 from homotopy.path import Path
-from homotopy.polyline import Jump, Knot, Slope
 
 __all__ = ["check_plugin"]
 

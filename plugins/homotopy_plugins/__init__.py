@@ -9,32 +9,26 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from homotopy_plugins.cccp import CCCPResult, cccp
-from homotopy_plugins.hinge_ramp import HingeRamp
-from homotopy_plugins.lad_ramp import LADRamp
+from homotopy_plugins.baselines import CCCPResult, cccp
+from homotopy_plugins.models import HingeRamp, LADRamp
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
+    from homotopy_plugins.estimators import RobustSVCCV as RobustSVCCV
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
-    from homotopy_plugins.selection import RobustSVCCV as RobustSVCCV
-    from homotopy_plugins.selection import RobustSVRCV as RobustSVRCV
+    from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
 
 # Without the estimators: a star must not need scikit-learn.
 __all__ = ["CCCPResult", "HingeRamp", "LADRamp", "cccp"]
 
-_ESTIMATORS = {
-    "RobustSVC": "estimators",
-    "RobustSVCCV": "selection",
-    "RobustSVR": "estimators",
-    "RobustSVRCV": "selection",
-}
+_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = importlib.import_module(f"{__name__}.{_ESTIMATORS[name]}")
+        module = importlib.import_module(f"{__name__}.estimators")
     except ImportError as error:
         raise ImportError(
             f"{name} needs scikit-learn 1.6 or newer ({error}); install homotopy-qp[sklearn]"

@@ -11,7 +11,7 @@ from toys import Step
 from homotopy import Homotopy, PathError
 from homotopy.model import Problem
 from homotopy.path import Path
-from homotopy.segments import Segments
+from homotopy.path.segments import Segments
 
 PROBLEM = case("hinge", 60, 2, C=10.0, kernel="linear", intercept=True)
 

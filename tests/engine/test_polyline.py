@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from homotopy import Affine, Jump, Knot, ModelError, Slope, kernels
-from homotopy.polyline import JUMP, KNOT, SEAM, Polylines
+from homotopy.model.polyline import JUMP, KNOT, SEAM, Polylines
 
 T = Affine.parameter()
 

@@ -20,11 +20,11 @@ from homotopy import (
     LinearGram,
     ModelError,
     Slope,
-    smo,
 )
 from homotopy.model import Problem
-from homotopy.polyline import Polylines
-from homotopy.smo import Tables, solve_convex
+from homotopy.model.polyline import Polylines
+from homotopy.start import convex
+from homotopy.start.convex import Tables, solve_convex
 
 INF = np.inf
 
@@ -528,11 +528,11 @@ def test_every_form_of_the_newton_step(monkeypatch, sparse, setting, m):
     n, d = (40, 60) if setting == "leaning" else (120, 30)
     phi = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    monkeypatch.setattr(smo, "WIDE", 0)
-    monkeypatch.setattr(smo, "DENSE", 1.0)
+    monkeypatch.setattr(convex, "WIDE", 0)
+    monkeypatch.setattr(convex, "DENSE", 1.0)
     if setting == "conjugate":
-        monkeypatch.setattr(smo, "DIRECT", 0)
-    monkeypatch.setattr(smo._Run, "pairs", None)
+        monkeypatch.setattr(convex, "DIRECT", 0)
+    monkeypatch.setattr(convex._Run, "pairs", None)
     gram = LinearGram(sp.csr_matrix(phi) if sparse else phi)
     border, target = y[:, None][:, :m], np.zeros(m)
     found = solve_convex(gram, border, target, hinge(1.0, n), tol=1e-6)

@@ -24,10 +24,9 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import homotopy_plugins
-from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
-from homotopy.path import Status
+from homotopy import DataError, Homotopy, ModelError, PathError, Status, TraceError
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVR
-from homotopy_plugins.machine import RobustMachine
+from homotopy_plugins.estimators.machine import RobustMachine
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
 PATHS = pytest.mark.parametrize("way", ["theta", "s"])
@@ -413,8 +412,8 @@ def test_without_scikit_learn_the_names_say_what_to_install(monkeypatch):
     for name in [m for m in sys.modules if m.split(".")[0] == "sklearn"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    for name in ("estimators", "machine", "selection"):
-        monkeypatch.delitem(sys.modules, f"homotopy_plugins.{name}", raising=False)
+    for name in [m for m in sys.modules if m.startswith("homotopy_plugins.estimators")]:
+        monkeypatch.delitem(sys.modules, name)
     for name in ("RobustSVC", "RobustSVRCV"):
         with pytest.raises(ImportError, match=rf"{name} needs scikit-learn .*homotopy-qp\[sklearn"):
             getattr(homotopy_plugins, name)

@@ -10,8 +10,8 @@ from problems import case
 from sklearn.svm import SVC, SVR
 
 from homotopy import Homotopy
-from homotopy.guess import carry_over
 from homotopy.model import Problem
+from homotopy.start.guess import carry_over
 
 # libsvm keeps its kernel in single precision; at large C its own error passes 1e-6.
 SEEDS = range(3)

@@ -12,7 +12,7 @@ from oracles import kernel_matrix
 from problems import case
 
 from homotopy import DataError, Homotopy, PathError, Truncated, ValidationCurve
-from homotopy.validation import BLOCK
+from homotopy.analysis.validation import BLOCK
 from homotopy_plugins import HingeRamp, LADRamp
 
 LOSS = {
@@ -158,7 +158,7 @@ def test_many_rows_and_segments_go_in_blocks(monkeypatch):
     path = case("hinge", 60, 4, intercept=True, C=4.0).trace()
     X, y = held_out("hinge")
     whole = path.validation_curve(X, y)
-    monkeypatch.setattr("homotopy.validation.BLOCK", 7 * 2 * 150)
+    monkeypatch.setattr("homotopy.analysis.validation.BLOCK", 7 * 2 * 150)
     assert BLOCK > 7 * 2 * 150
     parts = path.validation_curve(X, y)
     # Products of other shapes are rounded otherwise.

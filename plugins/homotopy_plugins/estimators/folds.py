@@ -18,9 +18,9 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, Status, TraceError, ValidationCurve
-from homotopy.losses import Loss
-from homotopy_plugins.kernel_model import KernelModel
-from homotopy_plugins.lad_ramp import DEFAULT_STOP, ROUNDING
+from homotopy.analysis.losses import Loss
+from homotopy_plugins.kernels.kernel_model import KernelModel
+from homotopy_plugins.models.lad_ramp import DEFAULT_STOP, ROUNDING
 
 __all__ = [
     "Begun",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 from homotopy.model import Problem
-from homotopy.polyline import Jump, Knot, Slope
+from homotopy.model.polyline import Jump, Knot, Slope
 
 if TYPE_CHECKING:
     from homotopy.path import Path

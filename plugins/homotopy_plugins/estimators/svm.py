@@ -21,17 +21,17 @@ from homotopy import (
     TraceError,
     ValidationCurve,
 )
+from homotopy.analysis.losses import Loss
 from homotopy.gram import MEMORY
-from homotopy.losses import Loss
-from homotopy_plugins.folds import (
+from homotopy_plugins.estimators.folds import (
     Begun,
     Recipe,
     Rows,
     curves_along_c,
     plain_point,
 )
-from homotopy_plugins.kernel_model import finite
-from homotopy_plugins.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.kernels.kernel_model import finite
 
 __all__ = ["RobustSVC", "RobustSVR"]
 

@@ -17,10 +17,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.analysis.losses import LOSSES, HeldOutLoss, Loss
 from homotopy.errors import DataError, PathError
-from homotopy.losses import LOSSES, HeldOutLoss, Loss
+from homotopy.path.segments import Pickled, locate, nodes, read_only
 from homotopy.runtime import one_thread
-from homotopy.segments import Pickled, locate, nodes, read_only
 
 if TYPE_CHECKING:
     from homotopy.path import Path

@@ -14,7 +14,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, LossModel, ModelError
-from homotopy_plugins.kernel_functions import KERNELS, Kernel, kernel_function, kernel_rows
+from homotopy_plugins.kernels.functions import KERNELS, Kernel, kernel_function, kernel_rows
 
 __all__ = ["KernelModel"]
 

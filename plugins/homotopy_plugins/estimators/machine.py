@@ -1,7 +1,7 @@
 """What the robust estimators share: checked data, a path, and the machine at one t of it.
 
 `RobustMachine` holds what is common to all, `Classifies` and `Regresses` what labels and targets
-ask for; how the point of the path is chosen is in `estimators` and `selection`.
+ask for; how the point of the path is chosen is in `svm` and `selection`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from homotopy import (
     Truncated,
     ValidationCurve,
 )
-from homotopy.losses import Loss
-from homotopy_plugins.audit import Fits, table
-from homotopy_plugins.folds import (
+from homotopy.analysis.losses import Loss
+from homotopy_plugins.estimators.audit import Fits, table
+from homotopy_plugins.estimators.folds import (
     SPREADS,
     Recipe,
     Rows,
     spread,
     weighted_median,
 )
-from homotopy_plugins.hinge_ramp import HingeRamp
-from homotopy_plugins.kernel_model import KernelModel, finite, nearest_definite, positive
-from homotopy_plugins.lad_ramp import LADRamp
-from homotopy_plugins.ramp import ramp_parameters
+from homotopy_plugins.kernels.kernel_model import KernelModel, finite, nearest_definite, positive
+from homotopy_plugins.models.hinge_ramp import HingeRamp
+from homotopy_plugins.models.lad_ramp import LADRamp
+from homotopy_plugins.models.ramp import ramp_parameters
 
 __all__ = ["Classifies", "Regresses", "RobustMachine", "chosen_point"]
 

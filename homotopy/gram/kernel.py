@@ -1,24 +1,17 @@
-"""The quadratic form Q as an operator.
-
-The engine never asks for Q itself, only for columns, blocks and products, so a plugin chooses how
-much of it exists: `DenseGram` holds the matrix, `KernelGram` computes columns when first needed,
-`LinearGram` works on the features and never forms an n x n matrix.
-"""
+"""The quadratic form by columns, computed when first needed."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from homotopy import kernels
 from homotopy.errors import DataError
+from homotopy.gram.base import Gram
+from homotopy.gram.products import weighted_rows
 
-__all__ = ["DenseGram", "Gram", "KernelGram", "LinearGram"]
+__all__ = ["MEMORY", "KernelGram", "with_rows"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -27,98 +20,6 @@ Index = npt.NDArray[np.int64]
 MEMORY = 2000.0
 # Columns computed in one call.
 BATCH = 256
-
-
-class Gram(ABC):
-    """A symmetric positive semidefinite n x n matrix, by its products.
-
-    Attributes
-    ----------
-    size : int
-        n.
-    diag : ndarray of shape (n,)
-        The diagonal.
-    """
-
-    size: int
-    diag: Array
-
-    @abstractmethod
-    def column(self, i: int) -> Array:
-        """``Q[:, i]``; not to be written to."""
-
-    @abstractmethod
-    def block(self, rows: Index, columns: Index) -> Array:
-        """``Q[rows][:, columns]``."""
-
-    @abstractmethod
-    def combine(self, index: Index, weights: Array) -> Array:
-        """``Q[:, index] @ weights``."""
-
-    def matvec(self, alpha: Array) -> Array:
-        """``Q @ alpha``; zeros of `alpha` cost nothing."""
-        index = np.flatnonzero(alpha)
-        return self.combine(index, alpha[index])
-
-    def matmat(self, alphas: Array) -> Array:
-        """``Q @ alphas`` for the columns of `alphas` (n, k)."""
-        return np.stack([self.matvec(np.ascontiguousarray(a)) for a in alphas.T], axis=1)
-
-    def rows(self) -> tuple[Array, Index] | None:
-        """``(store, slot)``: row i of Q is ``store[slot[i]]``, or not there if ``slot[i] < 0``
-        (see `fetch`); None where rows are never stored."""
-        return None
-
-    def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
-        """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
-
-    def features(self) -> Any:
-        """The features phi with ``Q = phi phi^T`` where they are explicit, else None."""
-        return None
-
-
-class DenseGram(Gram):
-    """Q held as an array.
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric positive semidefinite.
-    """
-
-    def __init__(self, matrix: npt.ArrayLike) -> None:
-        self._matrix = np.ascontiguousarray(matrix, dtype=float)
-        if self._matrix.ndim != 2 or self._matrix.shape[0] != self._matrix.shape[1]:
-            raise DataError(f"DenseGram: expected a square matrix, got shape {self._matrix.shape}")
-        if not np.all(np.isfinite(self._matrix)):
-            raise DataError("DenseGram: the matrix holds values that are not finite")
-        off = float(np.abs(self._matrix - self._matrix.T).max(initial=0.0))
-        if off > 1e-8 * float(np.abs(self._matrix).max(initial=0.0)):
-            raise DataError(
-                f"DenseGram: the matrix is not symmetric (entries differ by {off:.3g}); "
-                "use (Q + Q.T) / 2 if that is meant"
-            )
-        self.size = self._matrix.shape[0]
-        self.diag = np.array(np.diagonal(self._matrix))
-        self._every = np.arange(self.size)
-
-    def column(self, i: int) -> Array:
-        row: Array = self._matrix[i]
-        return row
-
-    def block(self, rows: Index, columns: Index) -> Array:
-        return self._matrix[np.ix_(rows, columns)]
-
-    def combine(self, index: Index, weights: Array) -> Array:
-        out = np.zeros(self.size)
-        kernels.weighted_rows(self._matrix, index, weights, out)
-        return out
-
-    def matmat(self, alphas: Array) -> Array:
-        return self._matrix @ alphas
-
-    def rows(self) -> tuple[Array, Index]:
-        return self._matrix, self._every
 
 
 class KernelGram(Gram):
@@ -219,13 +120,13 @@ class KernelGram(Gram):
     def combine(self, index: Index, weights: Array) -> Array:
         out = np.zeros(self.size)
         stored = self._slot[index] >= 0
-        kernels.weighted_rows(self._store, self._slot[index[stored]], weights[stored], out)
+        weighted_rows(self._store, self._slot[index[stored]], weights[stored], out)
         missing, rest = index[~stored], weights[~stored]
         for k in range(0, missing.size, BATCH):
             part = missing[k : k + BATCH]
             if np.count_nonzero(self._owner >= 0) + part.size <= self._most:
                 self.fetch(part)
-                kernels.weighted_rows(self._store, self._slot[part], rest[k : k + BATCH], out)
+                weighted_rows(self._store, self._slot[part], rest[k : k + BATCH], out)
             else:
                 out += rest[k : k + BATCH] @ self._compute(part)
         return out
@@ -239,48 +140,6 @@ class KernelGram(Gram):
             rows = self._store[self._slot[part]] if held else self._compute(part)
             out += rows.T @ alphas[part]
         return out
-
-
-class LinearGram(Gram):
-    """``Q = phi phi^T`` on the features themselves; O(n d) a product, nothing of size n x n.
-
-    Parameters
-    ----------
-    features : array or scipy sparse matrix of shape (n, d)
-        One row a coordinate.
-    """
-
-    def __init__(self, features: Any) -> None:
-        if sp.issparse(features):
-            self._phi: Any = sp.csr_matrix(features, dtype=float, copy=True)
-            self._phi.sum_duplicates()
-            self.diag = np.asarray(self._phi.multiply(self._phi).sum(axis=1)).ravel()
-        else:
-            self._phi = np.ascontiguousarray(features, dtype=float)
-            self.diag = np.einsum("ij,ij->i", self._phi, self._phi)
-        self.size = self._phi.shape[0]
-
-    def _rows(self, index: Index) -> Array:
-        rows = self._phi[index]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
-
-    def column(self, i: int) -> Array:
-        return np.asarray(self._phi @ self._rows(np.array([i]))[0])
-
-    def block(self, rows: Index, columns: Index) -> Array:
-        return np.asarray(self._rows(rows) @ self._rows(columns).T)
-
-    def combine(self, index: Index, weights: Array) -> Array:
-        return np.asarray(self._phi @ np.asarray(self._phi[index].T @ weights))
-
-    def matvec(self, alpha: Array) -> Array:
-        return np.asarray(self._phi @ np.asarray(self._phi.T @ alpha))
-
-    def matmat(self, alphas: Array) -> Array:
-        return np.asarray(self._phi @ np.asarray(self._phi.T @ alphas))
-
-    def features(self) -> Any:
-        return self._phi
 
 
 def with_rows(gram: Gram) -> Gram:

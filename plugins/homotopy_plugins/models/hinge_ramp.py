@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, ModelError, Slope
 from homotopy.gram import MEMORY
-from homotopy_plugins.kernel_model import KernelModel, check_length, check_rows, finite
-from homotopy_plugins.ramp import ramp_parameters
+from homotopy_plugins.kernels.kernel_model import KernelModel, check_length, check_rows, finite
+from homotopy_plugins.models.ramp import ramp_parameters
 
 __all__ = ["HingeRamp"]
 

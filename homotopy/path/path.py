@@ -8,10 +8,7 @@ Memory is O(sum of active-set sizes + events), never n numbers a break-point.
 from __future__ import annotations
 
 import enum
-import hashlib
-import json
 import os
-import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,23 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
-from homotopy.jump import JumpRecord
 from homotopy.model import LossModel, Problem, intercept
-from homotopy.report import counted, summary
-from homotopy.segments import Segments, locate, nodes
+from homotopy.path.jump_record import JumpRecord
+from homotopy.path.segments import Segments, locate, nodes
 
 if TYPE_CHECKING:
-    from homotopy.certificate import Certificate
-    from homotopy.losses import Loss
-    from homotopy.stays import Stays
-    from homotopy.validation import ValidationCurve
+    from homotopy.analysis.losses import Loss
+    from homotopy.analysis.occupancy import Stays
+    from homotopy.analysis.validation import ValidationCurve
+    from homotopy.path.certificate import Certificate
 
 __all__ = ["Path", "Status"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-
-FORMAT = 1
 
 
 class Status(enum.Enum):
@@ -47,12 +41,6 @@ class Status(enum.Enum):
     CALLBACK = "stopped by the callback"
     INTERRUPTED = "interrupted by the user"
     FAILED = "stopped by numerical trouble"
-
-
-_JUMP_ARRAYS = ("t", "before", "after", "rounds", "moved", "steps", "solver", "offset", "flipped")
-
-
-_ARRAYS = tuple(a.name for a in attrs.fields(Segments)) + tuple(f"jump_{a}" for a in _JUMP_ARRAYS)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -94,6 +82,8 @@ class Path:
         return self.status is Status.COMPLETE
 
     def __repr__(self) -> str:
+        from homotopy.analysis.report import counted
+
         start, stop = self.traced
         name = self.model.parameter
         return (
@@ -224,13 +214,13 @@ class Path:
             "zero-one" for classification, else "absolute".
         sample_weight : array (N,), optional
         """
-        from homotopy.validation import validation_curve
+        from homotopy.analysis.validation import validation_curve
 
         return validation_curve(self, X, y, loss=loss, sample_weight=sample_weight)
 
     def stays(self, *names: str) -> Stays:
         """When each coordinate is on one of the named pieces; see `Stays`."""
-        from homotopy.stays import stays
+        from homotopy.analysis.occupancy import stays
 
         return stays(self, names)
 
@@ -240,96 +230,30 @@ class Path:
         With `at` (one t or several) only the optimality conditions at those t are checked, on both
         sides, which takes a product or two.
         """
-        from homotopy.certificate import certify
+        from homotopy.path.certificate import certify
 
         return certify(self, tol, at)
 
     def summary(self) -> str:
         """A readable account: span, break-points, jumps."""
+        from homotopy.analysis.report import summary
+
         return summary(self)
 
     # ------------------------------------------------------------------ files
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
-        header = {
-            "format": FORMAT,
-            "model": type(self.model).__name__,
-            "parameter": self.model.parameter,
-            "status": self.status.name,
-            "span": [v.hex() for v in self.span],
-            "counts": self.counts,
-            "fingerprint": fingerprint(self.problem),
-        }
-        arrays = {a.name: getattr(self.segments, a.name) for a in attrs.fields(Segments)}
-        jumps = self.jumps
-        arrays |= {
-            "jump_t": np.array([j.t for j in jumps]),
-            "jump_before": np.array([j.objective_before for j in jumps]),
-            "jump_after": np.array([j.objective_after for j in jumps]),
-            "jump_rounds": np.array([j.rounds for j in jumps], dtype=np.int64),
-            "jump_moved": np.array([j.moved for j in jumps], dtype=bool),
-            "jump_steps": np.array([j.steps for j in jumps], dtype=np.int64),
-            "jump_solver": np.array([j.solver for j in jumps], dtype="U16"),
-            "jump_offset": np.cumsum([0] + [j.flipped.size for j in jumps]),
-            "jump_flipped": np.concatenate(
-                [j.flipped for j in jumps] or [np.empty(0, dtype=np.int64)]
-            ),
-        }
-        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        with open(file, "wb") as stream:
-            np.savez_compressed(stream, header=text, **arrays)
+        from homotopy.path.storage import save
+
+        save(self, file)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
         """Read a path saved by `save`; `model` must be the one that was traced."""
-        try:
-            with zipfile.ZipFile(file):
-                pass  # np.load would take a bare array or try to unpickle
-            with np.load(file, allow_pickle=False) as stored:
-                data = {name: stored[name] for name in stored.files}
-            header = json.loads(data.pop("header").tobytes().decode())
-        except FileNotFoundError:
-            raise PathError(f"{os.fspath(file)}: no such file") from None
-        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise PathError(f"{os.fspath(file)}: not a saved path ({error})") from None
-        if header.get("format") != FORMAT:
-            raise PathError(
-                f"{os.fspath(file)}: format {header.get('format')!r}; this version reads {FORMAT}"
-            )
-        missing = sorted(set(_ARRAYS) - set(data))
-        if missing:
-            raise PathError(f"{os.fspath(file)}: not a whole saved path, {missing[0]!r} is missing")
-        problem = Problem.compile(model)
-        if header["fingerprint"] != fingerprint(problem):
-            raise PathError(
-                f"{os.fspath(file)} was traced with another model or other data "
-                f"({header['model']}); build the model exactly as it was when the path was saved"
-            )
-        offset = data["jump_offset"]
-        jumps = tuple(
-            JumpRecord(
-                t=float(data["jump_t"][k]),
-                flipped=data["jump_flipped"][offset[k] : offset[k + 1]],
-                objective_before=float(data["jump_before"][k]),
-                objective_after=float(data["jump_after"][k]),
-                rounds=int(data["jump_rounds"][k]),
-                moved=bool(data["jump_moved"][k]),
-                steps=int(data["jump_steps"][k]),
-                solver=str(data["jump_solver"][k]),
-            )
-            for k in range(data["jump_t"].size)
-        )
-        start, stop = (float.fromhex(v) for v in header["span"])
-        return cls(
-            model=model,
-            segments=Segments(**{a.name: data[a.name] for a in attrs.fields(Segments)}),
-            jumps=jumps,
-            status=Status[header["status"]],
-            span=(start, stop),
-            counts=header["counts"],
-            problem=problem,
-        )
+        from homotopy.path.storage import load
+
+        return load(cls, file, model)
 
 
 _PICKLED = ("model", "segments", "jumps", "status", "span", "counts")
@@ -337,19 +261,3 @@ _PICKLED = ("model", "segments", "jumps", "status", "span", "counts")
 
 def _restored(model: LossModel, *fields: Any) -> Path:
     return Path(model, *fields, problem=Problem.compile(model))  # type: ignore[misc]
-
-
-def fingerprint(problem: Problem) -> str:
-    """A digest of everything that determines the path: polylines, border, diagonal and probe
-    products of Q."""
-    digest = hashlib.sha256()
-    lines = problem.polylines
-    tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
-    for array in (*tables, problem.border, problem.target0, problem.target1, problem.gram.diag):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    # A product of Q with a fixed vector tells data apart; rounding differs between machines.
-    probe = np.cos(np.arange(problem.gram.size, dtype=float))
-    product = problem.gram.matvec(probe)
-    digest.update(np.array([f"{v:.6e}" for v in product[:: max(1, product.size // 64)]]).tobytes())
-    digest.update(problem.model.parameter.encode())
-    return digest.hexdigest()

@@ -23,12 +23,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from homotopy import DataError, ModelError, TraceError, ValidationCurve
+from homotopy.analysis.losses import Loss
 from homotopy.gram import MEMORY
-from homotopy.losses import Loss
 from homotopy.progress import progress_bar
-from homotopy_plugins.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
-from homotopy_plugins.kernel_model import positive
-from homotopy_plugins.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.estimators.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
+from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.kernels.kernel_model import positive
 
 __all__ = ["RobustSVCCV", "RobustSVRCV"]
 

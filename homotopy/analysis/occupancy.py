@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
-from homotopy.segments import Pickled, read_only
+from homotopy.path.segments import Pickled, read_only
 
 if TYPE_CHECKING:
     from homotopy.path import Path

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import LossModel, ModelError
-from homotopy.guess import estimate_border
 from homotopy.model import Problem
-from homotopy.polyline import JUMP, KNOT, SEAM, Snapshot
+from homotopy.model.polyline import JUMP, KNOT, SEAM, Snapshot
 from homotopy.runtime import one_thread
-from homotopy.smo import ConvexSolution, solve_convex
+from homotopy.start.convex import ConvexSolution, solve_convex
+from homotopy.start.guess import estimate_border
 
 __all__ = ["CCCPResult", "cccp"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.polyline import Snapshot
-from homotopy.smo import solve_convex
+from homotopy.model.polyline import Snapshot
+from homotopy.start.convex import solve_convex
 
 __all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
 

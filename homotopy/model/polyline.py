@@ -20,8 +20,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.affine import Affine
 from homotopy.errors import ModelError
+from homotopy.model.affine import Affine
 
 __all__ = ["Jump", "Knot", "Polylines", "Slope", "Snapshot"]
 

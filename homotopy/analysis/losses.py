@@ -1,6 +1,6 @@
 """Losses on held-out rows, in the form in which their mean is known along a whole path.
 
-Each is a sum of terms that are polynomials on either side of a kink (see `homotopy.validation`).
+Each is a sum of terms that are polynomials on either side of a kink (see `validation`).
 """
 
 from __future__ import annotations

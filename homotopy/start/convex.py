@@ -40,7 +40,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from homotopy.errors import ModelError
 from homotopy.gram import Gram
-from homotopy.polyline import Snapshot
+from homotopy.model.polyline import Snapshot
 
 __all__ = ["ConvexSolution", "solve_convex"]
 

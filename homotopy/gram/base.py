@@ -1,0 +1,62 @@
+"""What the engine asks of a quadratic form."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Gram"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class Gram(ABC):
+    """A symmetric positive semidefinite n x n matrix, by its products.
+
+    Attributes
+    ----------
+    size : int
+        n.
+    diag : ndarray of shape (n,)
+        The diagonal.
+    """
+
+    size: int
+    diag: Array
+
+    @abstractmethod
+    def column(self, i: int) -> Array:
+        """``Q[:, i]``; not to be written to."""
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index) -> Array:
+        """``Q[rows][:, columns]``."""
+
+    @abstractmethod
+    def combine(self, index: Index, weights: Array) -> Array:
+        """``Q[:, index] @ weights``."""
+
+    def matvec(self, alpha: Array) -> Array:
+        """``Q @ alpha``; zeros of `alpha` cost nothing."""
+        index = np.flatnonzero(alpha)
+        return self.combine(index, alpha[index])
+
+    def matmat(self, alphas: Array) -> Array:
+        """``Q @ alphas`` for the columns of `alphas` (n, k)."""
+        return np.stack([self.matvec(np.ascontiguousarray(a)) for a in alphas.T], axis=1)
+
+    def rows(self) -> tuple[Array, Index] | None:
+        """``(store, slot)``: row i of Q is ``store[slot[i]]``, or not there if ``slot[i] < 0``
+        (see `fetch`); None where rows are never stored."""
+        return None
+
+    def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
+        """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
+
+    def features(self) -> Any:
+        """The features phi with ``Q = phi phi^T`` where they are explicit, else None."""
+        return None

@@ -1,0 +1,59 @@
+"""The quadratic form as a matrix in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import DataError
+from homotopy.gram.base import Gram
+from homotopy.gram.products import weighted_rows
+
+__all__ = ["DenseGram"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class DenseGram(Gram):
+    """Q held as an array.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric positive semidefinite.
+    """
+
+    def __init__(self, matrix: npt.ArrayLike) -> None:
+        self._matrix = np.ascontiguousarray(matrix, dtype=float)
+        if self._matrix.ndim != 2 or self._matrix.shape[0] != self._matrix.shape[1]:
+            raise DataError(f"DenseGram: expected a square matrix, got shape {self._matrix.shape}")
+        if not np.all(np.isfinite(self._matrix)):
+            raise DataError("DenseGram: the matrix holds values that are not finite")
+        off = float(np.abs(self._matrix - self._matrix.T).max(initial=0.0))
+        if off > 1e-8 * float(np.abs(self._matrix).max(initial=0.0)):
+            raise DataError(
+                f"DenseGram: the matrix is not symmetric (entries differ by {off:.3g}); "
+                "use (Q + Q.T) / 2 if that is meant"
+            )
+        self.size = self._matrix.shape[0]
+        self.diag = np.array(np.diagonal(self._matrix))
+        self._every = np.arange(self.size)
+
+    def column(self, i: int) -> Array:
+        row: Array = self._matrix[i]
+        return row
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        return self._matrix[np.ix_(rows, columns)]
+
+    def combine(self, index: Index, weights: Array) -> Array:
+        out = np.zeros(self.size)
+        weighted_rows(self._matrix, index, weights, out)
+        return out
+
+    def matmat(self, alphas: Array) -> Array:
+        return self._matrix @ alphas
+
+    def rows(self) -> tuple[Array, Index]:
+        return self._matrix, self._every

@@ -1,0 +1,58 @@
+"""The quadratic form by its features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from homotopy.gram.base import Gram
+
+__all__ = ["LinearGram"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class LinearGram(Gram):
+    """``Q = phi phi^T`` on the features themselves; O(n d) a product, nothing of size n x n.
+
+    Parameters
+    ----------
+    features : array or scipy sparse matrix of shape (n, d)
+        One row a coordinate.
+    """
+
+    def __init__(self, features: Any) -> None:
+        if sp.issparse(features):
+            self._phi: Any = sp.csr_matrix(features, dtype=float, copy=True)
+            self._phi.sum_duplicates()
+            self.diag = np.asarray(self._phi.multiply(self._phi).sum(axis=1)).ravel()
+        else:
+            self._phi = np.ascontiguousarray(features, dtype=float)
+            self.diag = np.einsum("ij,ij->i", self._phi, self._phi)
+        self.size = self._phi.shape[0]
+
+    def _rows(self, index: Index) -> Array:
+        rows = self._phi[index]
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+
+    def column(self, i: int) -> Array:
+        return np.asarray(self._phi @ self._rows(np.array([i]))[0])
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        return np.asarray(self._rows(rows) @ self._rows(columns).T)
+
+    def combine(self, index: Index, weights: Array) -> Array:
+        return np.asarray(self._phi @ np.asarray(self._phi[index].T @ weights))
+
+    def matvec(self, alpha: Array) -> Array:
+        return np.asarray(self._phi @ np.asarray(self._phi.T @ alpha))
+
+    def matmat(self, alphas: Array) -> Array:
+        return np.asarray(self._phi @ np.asarray(self._phi.T @ alphas))
+
+    def features(self) -> Any:
+        return self._phi

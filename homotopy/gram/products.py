@@ -1,0 +1,31 @@
+"""Compiled sums of rows, and how everything compiled here is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+__all__ = ["FAST", "OPTIONS", "weighted_rows"]
+
+# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
+FAST = {"reassoc", "contract", "nsz"}
+# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
+OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+
+
+@njit(**OPTIONS, fastmath=FAST)
+def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
+    """``out += sum_k weights[k] * matrix[rows[k]]``, four rows at a time."""
+    count, n = rows.size, out.size
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        p, q = matrix[rows[k]], matrix[rows[k + 1]]
+        r, s = matrix[rows[k + 2]], matrix[rows[k + 3]]
+        for j in range(n):
+            out[j] += a * p[j] + b * q[j] + c * r[j] + d * s[j]
+    for k in range(whole, count):
+        a, p = weights[k], matrix[rows[k]]
+        for j in range(n):
+            out[j] += a * p[j]

@@ -1,0 +1,18 @@
+"""What a plugin declares: a `LossModel` with one polyline a coordinate, affine in t."""
+
+from homotopy.model.affine import Affine
+from homotopy.model.loss_model import LossModel, intercept
+from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
+from homotopy.model.problem import Problem
+
+__all__ = [
+    "Affine",
+    "Jump",
+    "Knot",
+    "LossModel",
+    "Polylines",
+    "Problem",
+    "Slope",
+    "Snapshot",
+    "intercept",
+]

@@ -1,0 +1,44 @@
+"""What a path keeps of each discontinuity."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["JumpRecord"]
+
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class JumpRecord:
+    """One discontinuity.
+
+    Attributes
+    ----------
+    t : float
+        Where it is.
+    flipped : int array
+        The coordinates that ended on another side than before, ascending.
+    objective_before, objective_after : float
+        The full non-convex objective on both sides.
+    rounds : int
+        How many times pinned coordinates had to be flipped.
+    moved : bool
+        Whether the response moved (by more than 1e-6 of its scale: below that the fall of the
+        objective drowns in rounding); if not, the flip is a relabelling.
+    steps : int
+        Break-points met on the way across.
+    solver : str
+        "homotopy" or "osqp".
+    """
+
+    t: float
+    flipped: Index
+    objective_before: float
+    objective_after: float
+    rounds: int
+    moved: bool
+    steps: int
+    solver: str

@@ -1,0 +1,5 @@
+"""Kernel functions and what all kernel machines share."""
+
+from homotopy_plugins.kernels.kernel_model import KernelModel
+
+__all__ = ["KernelModel"]
