@@ -17,6 +17,7 @@ from homotopy.model.polyline import Polylines
 __all__ = ["Problem"]
 
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
 
 
 @attrs.frozen(eq=False)
@@ -31,7 +32,8 @@ class Problem:
     polylines: Polylines
     start: float
     stop: float
-    _kinds: list[npt.NDArray[np.int8]] = attrs.field(factory=list, init=False, repr=False)
+    # The kinds last found, with the ends of their interval: one entry or none.
+    _kinds: list[tuple[float, float, Codes]] = attrs.field(factory=list, init=False, repr=False)
 
     @classmethod
     def compile(cls, model: LossModel) -> Problem:
@@ -88,22 +90,31 @@ class Problem:
             stop=stop,
         )
 
-    def kinds_within(self, start: float, stop: float) -> npt.NDArray[np.int8]:
-        """The kind of each corner strictly between two t of the span."""
-        if self._kinds:
-            return self._kinds[0]
-        kinds = self.polylines.kinds_between(start, stop)
-        if start != stop:
-            self._kinds.append(kinds)
+    def kinds_within(self, start: float, stop: float) -> Codes:
+        """The kind of each corner strictly between two t; at t itself where they are the same."""
+        if start == stop:
+            return self.polylines.at(start).kind
+        kinds = self._known_kinds(start, stop)
+        if kinds is None:
+            kinds = self.polylines.kinds_between(start, stop)
+            self._kinds[:] = [(min(start, stop), max(start, stop), kinds)]
         return kinds
 
-    def kinds_at(self, t: float) -> npt.NDArray[np.int8]:
+    def _known_kinds(self, start: float, stop: float) -> Codes | None:
+        """The kinds kept, if they were found on an interval that holds this one: heights are
+        affine in t and do not change sign inside, so that the kinds are the same."""
+        for low, high, kinds in self._kinds:
+            if low <= min(start, stop) and max(start, stop) <= high:
+                return kinds
+        return None
+
+    def kinds_at(self, t: float) -> Codes:
         """The kind of each corner at t; at an end of the span a jump may have no height."""
         ends = [v for v in (self.start, self.stop) if np.isfinite(v)]
         near = 1e-12 * max(abs(ends[0] - ends[-1]), abs(self.stop))
-        if self._kinds and min(abs(t - v) for v in ends) > near:
-            return self._kinds[0]
-        return self.polylines.at(t).kind
+        inside = min(abs(t - v) for v in ends) > near
+        kinds = self._known_kinds(t, t) if inside else None
+        return self.polylines.at(t).kind if kinds is None else kinds
 
     def target(self, t: float) -> Array:
         """e(t)."""

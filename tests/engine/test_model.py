@@ -18,6 +18,7 @@ from homotopy import (
     Slope,
 )
 from homotopy.model import Problem
+from homotopy.model.polyline import JUMP, KNOT, SEAM
 
 
 def hinge(t):
@@ -188,3 +189,14 @@ def test_jumps_only_may_move_with_an_infinite_start():
 
     with pytest.raises(ModelError, match="an infinite start needs a model where only jumps move"):
         Homotopy(Toy(np.eye(1), (-np.inf, 0.0), pieces)).trace()
+
+
+def test_the_kinds_of_corners_do_not_depend_on_what_was_asked_before():
+    # L falls to R by t: a knot where t > 0, a seam at 0, a rise where t < 0.
+    asked = [((0.0, 2.0), KNOT), ((0.5, 1.0), KNOT), ((0.0, 0.0), SEAM), ((-2.0, -1.0), JUMP)]
+    for order in (asked, asked[::-1], asked[2:] + asked[:2]):
+        problem = Problem.compile(Toy(np.eye(1), (0.0, 2.0), hinge))
+        for (start, stop), kind in order:
+            assert problem.kinds_within(start, stop).tolist() == [[kind]]
+            assert problem.kinds_at(1.0).tolist() == [[KNOT]]
+            assert problem.kinds_at(0.0).tolist() == [[SEAM]]
