@@ -11,6 +11,7 @@ from homotopy.engine import Homotopy, Progress
 from homotopy.errors import (
     DataError,
     HomotopyError,
+    MissingPackageError,
     ModelError,
     PathError,
     TraceError,
@@ -40,6 +41,7 @@ __all__ = [
     "Knot",
     "LinearGram",
     "LossModel",
+    "MissingPackageError",
     "ModelError",
     "Path",
     "PathError",

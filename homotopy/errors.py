@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "DataError",
     "HomotopyError",
+    "MissingPackageError",
     "ModelError",
     "PathError",
     "TraceError",
@@ -42,6 +43,10 @@ class TraceError(HomotopyError, RuntimeError):
     """
 
     path: object = None
+
+
+class MissingPackageError(HomotopyError, ImportError):
+    """A package that only some features need is not installed; the message names its extra."""
 
 
 class UnknownPluginError(HomotopyError, LookupError):

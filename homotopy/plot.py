@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.validation import ValidationCurve
-from homotopy.errors import ModelError, PathError
+from homotopy.errors import MissingPackageError, PathError
 from homotopy.path import Path
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _axes(ax: Axes | None, who: str) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ModelError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
+        raise MissingPackageError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
     if ax is None:
         _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     return ax

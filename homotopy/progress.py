@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from homotopy.errors import ModelError
+from homotopy.errors import MissingPackageError
 
 __all__ = ["progress_bar"]
 
@@ -16,7 +16,7 @@ def progress_bar(name: str, total: float) -> Any:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ModelError(
+        raise MissingPackageError(
             "a progress bar needs tqdm; install homotopy-qp[progress] or leave it off "
             "(progress=False, verbose=False)"
         ) from None

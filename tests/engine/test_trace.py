@@ -14,6 +14,7 @@ from homotopy import (
     Homotopy,
     Knot,
     LossModel,
+    MissingPackageError,
     ModelError,
     PathError,
     Progress,
@@ -244,8 +245,12 @@ def test_progress_shows_a_bar_that_fills(capsys):
 def test_progress_without_tqdm_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ModelError, match=r"needs tqdm; install homotopy-qp\[progress\]"):
+    with pytest.raises(
+        MissingPackageError, match=r"needs tqdm; install homotopy-qp\[progress\]"
+    ) as raised:
         Homotopy(HINGE.model()).trace(progress=True)
+    assert isinstance(raised.value, ImportError)
+    assert not isinstance(raised.value, ValueError)
 
 
 # ------------------------------------------------------------------ trouble

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from problems import case
 
-from homotopy import ModelError, ValidationCurve
+from homotopy import MissingPackageError, ValidationCurve
 from homotopy.plot import plot_alpha, plot_objective, plot_partition, plot_validation
 
 matplotlib.use("Agg")
@@ -56,5 +56,9 @@ def test_the_pictures_of_a_path_name_their_axes(plot):
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch):
     curve = ValidationCurve("s", "zero-one", [0.0], [1.0], [[0.25, 0, 0]])
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModelError, match=r"plot_validation needs matplotlib; install .*\[plot\]"):
+    with pytest.raises(
+        MissingPackageError, match=r"plot_validation needs matplotlib; install .*\[plot\]"
+    ) as raised:
         plot_validation(curve)
+    assert isinstance(raised.value, ImportError)
+    assert not isinstance(raised.value, ValueError)
