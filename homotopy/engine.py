@@ -1,43 +1,40 @@
-"""The loop: C-steps along the span, D-steps across jumps."""
+"""The loop: C-steps along the span, D-steps across jumps, and what is done when one of them fails.
+
+The steps themselves are compiled (`homotopy.tracker`); here is what is done once a path: the start,
+stopping and watching, a model's own rule for who changes side, the QP solver as a fallback, and the
+record of it all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.conditional import ConditionalSolver, osqp_solver
-from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.follow import WELL, Follower
-from homotopy.jump import RESIDUAL, Crossing
-from homotopy.lane import Segment
-from homotopy.ledger import Ledger
+from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
+from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
 from homotopy.model import LossModel, Problem
-from homotopy.model.polyline import Snapshot
-from homotopy.orient import NONE
-from homotopy.path import JumpRecord, Path, Segments, Status
+from homotopy.model.polyline import JUMP, SEAM, Snapshot
+from homotopy.path import Path, Status
+from homotopy.path.recorded import jump_records, segments_of
 from homotopy.progress import progress_bar
-from homotopy.route import Route
 from homotopy.runtime import announce_compilation, one_thread
 from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
-from homotopy.state import REPAIR
+from homotopy.tracker import Tolerances, Tracker, Windows, state
+from homotopy.tracker.tracker import Failure
 
 __all__ = ["Homotopy", "Progress"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
-# A jump that cannot be crossed where it is, is crossed this part of the span later.
-LATE = 1e-10
-# A residual above this at the end of a path is no rounding.
-MISTAKEN = 1e-6
-# An intercept with no more room than this part of the scale is determined.
-SLACK = 1e-9
-# So many of them on one path mean that it gets nowhere.
-MOST_LATE = 20
+NONE: Index = np.empty(0, dtype=np.int64)
+FOREVER = np.iinfo(np.int64).max
 
 
 @attrs.frozen
@@ -50,13 +47,6 @@ class Progress:
 
 
 Callback = Callable[[Progress], object]
-
-
-class _Stop(Exception):
-    """Ends a trace early with a status."""
-
-    def __init__(self, status: Status) -> None:
-        self.status = status
 
 
 @attrs.frozen(eq=False)
@@ -73,12 +63,18 @@ class Homotopy:
         The conditional-QP solver behind "osqp"; takes a `ConditionalQP`, returns alpha and b.
     max_breakpoints : int or None
         Stop after so many break-points; the path traced so far is returned.
+    tolerances : Tolerances
+        What is taken for zero; for tests, there is no need to change it.
+    windows : Windows
+        When to look at some coordinates only; changes the speed, never the path.
     """
 
     model: LossModel
     d_step: str = attrs.field(default="auto", kw_only=True)
     solver: ConditionalSolver = attrs.field(default=osqp_solver, kw_only=True)
     max_breakpoints: int | None = attrs.field(default=None, kw_only=True)
+    tolerances: Tolerances = attrs.field(factory=Tolerances, kw_only=True)
+    windows: Windows = attrs.field(factory=Windows, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.model, LossModel):
@@ -94,7 +90,7 @@ class Homotopy:
     def trace(
         self,
         *,
-        start: Path | npt.ArrayLike | None = None,
+        start: Start = None,
         progress: bool = False,
         callback: Callback | None = None,
     ) -> Path:
@@ -102,11 +98,12 @@ class Homotopy:
 
         Parameters
         ----------
-        start : Path or array (n,), optional
-            Where to begin: another path, nearest to the start of the span, or an approximate
-            alpha.  From the path of a neighbouring C each coordinate keeps its piece, which
-            makes the start of a grid of C cheap.  The start is made exact whatever it was; on a
-            model that is not convex at its start it also decides which local optimum is followed.
+        start : Path, (Path, t) or array (n,), optional
+            Where to begin: another path, nearest to the start of the span (or at the t given), or
+            an approximate alpha.  From the path of a neighbouring C each coordinate keeps its
+            piece, which makes the start of a grid of C cheap.  The path of another parameter needs
+            the t.  The start is made exact whatever it was; on a model that is not convex at its
+            start it also decides which local optimum is followed.
         progress : bool
             Show a progress bar.
         callback : callable, optional
@@ -115,47 +112,50 @@ class Homotopy:
         Returns
         -------
         Path
-            Complete, or marked by its `status` where it was stopped (Ctrl-C included).
+            Complete, or marked by its `status` where it was stopped.
 
         Raises
         ------
         TraceError
             On numerical trouble; its `path` attribute holds what was traced.
+        TraceInterrupted
+            On Ctrl-C, likewise; it is a `KeyboardInterrupt`.
         """
         announce_compilation()
         with one_thread(self.model), _Trace(self, progress, callback) as trace:
             trace.begin(start)
-            while not trace.arrived:
-                pressing = trace.c_step()
-                if pressing.size:
-                    trace.d_step(pressing)
+            while trace.under_way():
+                trace.go_on()
             trace.finish()
         return trace.path()
 
 
 class _Trace:
-    """One run: the follower, what it has recorded, and how it ended."""
+    """One run: the tracker, who watches it, and how it ended."""
 
     def __init__(self, options: Homotopy, progress: bool, callback: Callback | None) -> None:
-        self.options = options
+        self.options, self.callback = options, callback
         self.problem = Problem.compile(options.model)
-        self.follower = Follower(self.problem.gram, self.problem.border)
-        self.crossing = Crossing(self.problem, options.d_step, options.solver, options.model.flips)
-        self.callback = callback
+        rule = getattr(options.model.flips, "__func__", None)
+        self.tracker = Tracker(
+            self.problem,
+            options.tolerances,
+            options.windows,
+            asks=rule is not LossModel.flips,
+            by_solver=options.d_step == "osqp",
+        )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
         self.status = Status.COMPLETE
-        self.stored: list[Segment] = []
-        self.jumps: list[JumpRecord] = []
-        self.c_steps = self.d_steps = self.start_steps = self.late = 0
-        self.t = self.start = self.problem.start
-        self.stop = self.problem.stop
+        self.start_steps = self.late = self.told = 0
+        self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
+        self.begun = self.stopped = self.settles = False
 
-    # ------------------------------------------------------------------ the algorithm
+    # ------------------------------------------------------------------ the start
 
-    def begin(self, start: Path | npt.ArrayLike | None) -> None:
+    def begin(self, start: Start) -> None:
         """Solve the problem at the start of the span, exactly."""
-        problem, follower = self.problem, self.follower
+        problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
         snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
         if start is None and not snap.convex:
             name = type(problem.model).__name__
@@ -163,82 +163,46 @@ class _Trace:
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
                 "give trace(start=...) a path or an alpha to begin from"
             )
-        follower.alpha[:], follower.b[:] = self._guess(start)
-        follower.u[:] = follower.gram.matvec(follower.alpha) + follower.border @ follower.b
-        follower.assign(snap, *snap.branches(follower.u))
-        follower.settle(snap, target)
-        if follower.refresh() > REPAIR:
-            follower.settle(snap, target)
-        if follower.refresh() > RESIDUAL + 10.0 * follower.rounding / follower.u_scale:
+        tracker.place(*self._guess(start))
+        tracker.set_scales((problem.start, problem.stop))
+        tracker.assign(snap, *snap.branches(tracker.u))
+        tracker.settle(snap, target)
+        if tracker.excess() > tol.repair:
+            tracker.settle(snap, target)
+        if tracker.excess() > tol.accepted:
             raise TraceError(
-                f"the start could not be made exact: {follower.residual():.2g} is left"
+                f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
             )
         free = snap.convex and self._centre_border(snap)
         if free:
             # Everybody it moves is on a flat slope now: nothing is left to settle.
-            follower.assign(snap, *snap.branches(follower.u))
-            follower.rebuild(WELL)
-            follower.refresh()
-        self.start_steps = follower.steps
+            tracker.assign(snap, *snap.branches(tracker.u))
+            tracker.use(tracker.lines)
+            tracker.rebuild(tol.well)
+        self.start_steps = int(tracker.now.steps)
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()
-            self.t = self.start
-        follower.load(Route.flipped(problem, self.t))
-        self.first_piece = follower.piece.copy()
-        follower.changed.clear()
-        pinned = self.crossing.release(follower)
-        if pinned.size:
-            self.crossing.cross(follower, self.t, self.stop, pinned)
-            self.first_piece = follower.piece.copy()
-            follower.changed.clear()
-        if self.arrived or free:
+        tracker.load_model(self.start, self.stop)
+        tracker.head_along(self.start)
+        tracker.refresh()
+        self._leave_corners()
+        self.first_piece, self.begun = tracker.piece.copy(), True
+        tracker.start_record()
+        if self.start == self.stop or free:
             # A free intercept goes to one end of its interval as soon as t moves.
-            self._point()
-        if not self.arrived and problem.gram.features() is not None:
-            follower.ledger = Ledger.open(problem, self.start, self.stop)
-            if follower.ledger is not None:
-                follower.ledger.begin(follower.piece)
+            tracker.record_point()
 
-    def c_step(self) -> Index:
-        """Follow the path to its end or to a jump; return the coordinates pressing on it."""
-        before = self.follower.steps
-        route = Route.of(self.problem, self.t, self.stop)
-        pressing = self.follower.travel(route, self._record)
-        self.t = self.follower.tau
-        self.c_steps += self.follower.steps - before
-        return pressing
+    def _leave_corners(self) -> None:
+        """Cross the jumps on which coordinates are pinned at the start."""
+        tracker, now = self.tracker, self.tracker.now
+        if np.any(tracker.side):
+            tracker.press(NONE)
+            now.stop_segments = 0
+            while now.in_jump != state.ON_WAY:
+                self._advance()
+            now.stop_segments = FOREVER
 
-    def d_step(self, pressing: Index) -> None:
-        """Cross the jump on which `pressing` stand."""
-        if not self.stored:
-            self._point()
-        point = self.follower.mark()
-        try:
-            jump = self.crossing.cross(self.follower, self.t, self.stop, pressing)
-            self.follower.unmark(point)
-        except TraceError:
-            self.follower.restore(point)
-            jump = self._cross_late()
-        self.d_steps += jump.steps
-        self.jumps.append(jump)
-        if self.arrived:
-            self._point()
-
-    def finish(self) -> None:
-        """Make sure that what was integrated all the way is still true.
-
-        This is for mistakes, which are large; how exact the path is, the certificate says.
-        """
-        if self.start != self.stop:
-            self.crossing.check(self.follower, self.t, MISTAKEN)
-
-    @property
-    def arrived(self) -> bool:
-        return self.t == self.stop
-
-    # ------------------------------------------------------------------ parts
-
-    def _guess(self, start: Path | npt.ArrayLike | None) -> tuple[Array, Array]:
+    def _guess(self, start: Start) -> tuple[Array, Array]:
         problem = self.problem
         snap = problem.polylines.at(problem.start)
         n = problem.gram.size
@@ -247,8 +211,10 @@ class _Trace:
             if own is None:
                 return convex_guess(problem, snap)
             start = own
+        if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
+            return self._from_path(start[0], float(start[1]), snap)
         if isinstance(start, Path):
-            return self._from_path(start, snap)
+            return self._from_path(start, None, snap)
         try:
             alpha = np.array(start, dtype=float)
         except (TypeError, ValueError):
@@ -259,12 +225,18 @@ class _Trace:
             raise ModelError("start: alpha holds values that are not finite")
         return self._polished(snap, alpha, estimate_border(problem, snap, alpha))
 
-    def _from_path(self, start: Path, snap: Snapshot) -> tuple[Array, Array]:
-        """Begin where another path is nearest to the start of the span."""
+    def _from_path(self, start: Path, t: float | None, snap: Snapshot) -> tuple[Array, Array]:
+        """Begin at t of another path, or where it is nearest to the start of the span."""
         problem = self.problem
         n, m = problem.border.shape
-        low, high = min(start.traced), max(start.traced)
-        t = min(max(problem.start, low), high)
+        if t is None:
+            ours, theirs = problem.model.parameter, start.model.parameter
+            if ours != theirs:
+                raise PathError(
+                    f"start: that is a path in {theirs}, the model moves with {ours}; "
+                    f"say where to begin: start=(path, {theirs})"
+                )
+            t = min(max(problem.start, min(start.traced)), max(start.traced))
         alpha, b = start.alpha(t), start.border_multipliers(t)
         if alpha.size != n:
             raise PathError(f"start: the path has {alpha.size} coordinates, the model has {n}")
@@ -287,47 +259,22 @@ class _Trace:
         Where every alpha is at the end of its range (a small C, say) any b of an interval is
         optimal; without a rule the path would depend on where its start was looked for.
         """
-        follower = self.follower
-        if follower.border.shape[1] != 1:
+        tracker = self.tracker
+        if tracker.border.shape[1] != 1:
             return False
-        fall, rise = slack_of_border(follower.border, snap, follower.alpha, follower.u)
-        size = follower.u_scale / float(np.abs(follower.border).max())
-        if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > SLACK * size):
+        fall, rise = slack_of_border(tracker.border, snap, tracker.alpha, tracker.u)
+        size = tracker.now.size_scale / float(np.abs(tracker.border).max())
+        slack = self.options.tolerances.slack
+        if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > slack * size):
             return False
-        move = 0.5 * (fall + rise)
-        follower.b += move
-        follower.u += move * follower.border[:, 0]
+        tracker.b = tracker.b + 0.5 * (fall + rise)
+        tracker.u += 0.5 * (fall + rise) * tracker.border[:, 0]
         return True
-
-    def _cross_late(self) -> JumpRecord:
-        """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.
-
-        The present point is carried along unchanged; the part of the span is far below the
-        tolerance of the certificate.
-        """
-        follower, before = self.follower, self.t
-        if self.late >= MOST_LATE:
-            raise TraceError(
-                f"{self.late} jumps up to {self.options.model.parameter}={before:.17g} could not "
-                "be crossed where they are"
-            )
-        late = before + LATE * (self.stop - self.start)
-        if abs(self.stop - before) <= abs(late - before):
-            late = self.stop
-        follower.tau = late
-        follower.refresh()
-        on_knot = np.flatnonzero(follower.active())
-        changed, follower.changed = follower.changed, {}
-        alpha, b = follower.alpha[on_knot], follower.b.copy()
-        self.stored.append(Segment(before, late, on_knot, alpha, alpha, b, b, changed))
-        self.t = late
-        self.late += 1
-        return self.crossing.cross(follower, late, self.stop, NONE)
 
     def _finite_span(self) -> tuple[float, float]:
         """Where the first jump corner meets a response on the way in from infinity."""
-        lines = self.problem.polylines
-        u = self.follower.u
+        lines, tracker = self.problem.polylines, self.tracker
+        u = tracker.u
         inward = 1.0 if self.problem.start < 0 else -1.0
         contact = np.inf
         for j in np.flatnonzero(lines.jump):
@@ -336,41 +283,172 @@ class _Trace:
             meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
-        least = 1e-11 * max(abs(start), abs(stop), self.follower.u_scale)
+        least = 1e-11 * max(abs(start), abs(stop), tracker.now.size_scale)
         if not (np.isfinite(start) and inward * (stop - start) > least):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
-        self.problem.polylines.check(start, stop)
+        lines.check(start, stop)
         return start, stop
 
-    def _record(self, segment: Segment) -> None:
-        if self.stored and self.stored[-1].cut:
-            last = self.stored.pop()
-            joined = _joined(last, segment)
-            if joined is None:
-                self.stored.append(attrs.evolve(last, cut=False))
-            segment = joined or segment
-        self.stored.append(segment)
-        self.t = after = segment.stop
-        if segment.cut:
-            return
-        if self.bar is not None:
-            self.bar.update_to(abs(after - self.start) / abs(self.stop - self.start))
-        if self.callback is not None:
-            state = Progress(after, len(self.stored), len(self.jumps))
-            if self.callback(state):
-                raise _Stop(Status.CALLBACK)
-        limit = self.options.max_breakpoints
-        if limit is not None and len(self.stored) >= limit and after != self.stop:
-            raise _Stop(Status.LIMIT)
+    # ------------------------------------------------------------------ under way
 
-    def _point(self) -> None:
-        """Record a segment of length zero: the present point."""
-        follower = self.follower
-        active = follower.factor.index.copy()
-        changed, follower.changed = follower.changed, {}
-        alpha, b = follower.alpha[active], follower.b.copy()
-        self.stored.append(Segment(self.t, self.t, active, alpha, alpha, b, b, changed))
+    def under_way(self) -> bool:
+        """Whether there is anything left to trace."""
+        now = self.tracker.now
+        return not self.stopped and (now.t != self.stop or now.in_jump != state.ON_WAY)
+
+    def go_on(self) -> None:
+        """Let the tracker go on to the next pause, and see to what it wants."""
+        now, limit = self.tracker.now, self.options.max_breakpoints
+        now.stop_segments = FOREVER if limit is None else limit
+        if self.callback is not None:
+            now.stop_segments = self.told + 1
+        self._advance()
+        if now.in_jump == state.ON_WAY:
+            self._tell()
+
+    def _advance(self) -> None:
+        tracker, now = self.tracker, self.tracker.now
+        try:
+            code = tracker.run(self._listen)
+            if code == state.ASK:
+                self._ask()
+            elif code == state.SOLVE:
+                self._solve()
+        except Failure:
+            if now.in_jump in (state.ON_WAY, state.FACTORING) or not self.begun:
+                raise
+            self._recover()
+
+    def _listen(self) -> bool:
+        """At a pause: move the bar; True where the trace itself must have a look."""
+        now = self.tracker.now
+        if self.bar is not None and self.begun and self.stop != self.start:
+            self.bar.update_to(abs(now.t - self.start) / abs(self.stop - self.start))
+        return bool(now.along and now.segments >= now.stop_segments)
+
+    def _tell(self) -> None:
+        """Let the callback see what is new, and stop where a limit is reached."""
+        now, limit = self.tracker.now, self.options.max_breakpoints
+        if self.callback is not None and now.segments > self.told:
+            self.told = int(now.segments)
+            seen = Progress(float(now.t), self.told, int(now.jumps))
+            if self.callback(seen):
+                self.status, self.stopped = Status.CALLBACK, True
+        if limit is not None and now.segments >= limit and now.t != self.stop:
+            self.status, self.stopped = Status.LIMIT, True
+
+    def finish(self) -> None:
+        """Make sure that what was integrated all the way is still true.
+
+        This is for mistakes, which are large; how exact the path is, the certificate says.
+        """
+        tracker = self.tracker
+        if self.bar is not None:
+            self.bar.update_to(1.0)
+        if self.stopped:
+            return
+        jumped = tracker.now.jumps and tracker.rec.jump[tracker.now.jumps - 1].t == self.stop
+        if self.start != self.stop and jumped:
+            tracker.record_point()
+        if self.start != self.stop:
+            tracker.refresh()
+            if tracker.excess() > self.options.tolerances.mistaken:
+                self._refuse()
+
+    def _refuse(self) -> None:
+        tracker, name = self.tracker, self.problem.model.parameter
+        raise TraceError(
+            f"at {name}={tracker.now.t:.17g} a residual of {tracker.residuals().max():.2g} is left"
+        )
+
+    # ------------------------------------------------------------------ jumps
+
+    def _ask(self) -> None:
+        """A model with a rule of its own says who changes side."""
+        tracker, now = self.tracker, self.tracker.now
+        noted = tracker.mov.flips[: now.flips].copy()
+        chosen = self.options.model.flips(float(now.t), noted // 2, tracker.u.copy())
+        kept = noted[np.isin(noted // 2, np.asarray(chosen, dtype=np.int64))]
+        kept = kept if kept.size else noted
+        tracker.mov.flips[: kept.size] = kept
+        now.flips, now.asked = kept.size, 1
+
+    def _recover(self) -> None:
+        """A jump that the homotopy could not cross: by the QP solver, or else a little later."""
+        tracker, now = self.tracker, self.tracker.now
+        if self.options.d_step == "auto" and not now.by_solver:
+            tracker.restore()
+            now.by_solver = 1
+            return
+        if self.late >= self.options.tolerances.most_late:
+            raise TraceError(
+                f"{self.late} jumps up to {self.options.model.parameter}={now.t:.17g} could not "
+                "be crossed where they are"
+            )
+        tracker.restore()
+        self._cross_late()
+
+    def _cross_late(self) -> None:
+        """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.
+
+        The present point is carried along unchanged; the part of the span is far below the
+        tolerance of the certificate.
+        """
+        tracker, now = self.tracker, self.tracker.now
+        late = now.t + self.options.tolerances.late * (self.stop - self.start)
+        if abs(self.stop - now.t) <= abs(late - now.t):
+            late = self.stop
+        tracker.record_standstill(late)
+        tracker.head_along(late)
+        self.late += 1
+        self.settles, now.by_solver = True, 1
+        tracker.press(NONE)
+
+    def _solve(self) -> None:
+        """The conditional optimum by a QP solver (or the point as it is), then made exact."""
+        tracker, now = self.tracker, self.tracker.now
+        t = float(now.t)
+        snap, target = self.problem.polylines.at(t), self.problem.target(t)
+        before = tracker.piece.copy()
+        if not self.settles:
+            first, last = self._branches()
+            slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+            tracker.place(*self.options.solver(ConditionalQP.build(self.problem, snap, target, slices)))
+            given = tracker.piece // 2
+            tracker.assign(snap, first, last)
+            self._keep_sides(snap, given)
+            tracker.log_changes(before)
+        tracker.settle(snap, target)
+        tracker.end_crossing(t)
+        if tracker.excess() > self.options.tolerances.accepted:
+            self._refuse()
+        now.solved_by = 0 if self.settles else 1
+        now.by_solver = self.options.d_step == "osqp"
+        self.settles = False
+
+    def _branches(self) -> tuple[Index, Index]:
+        """The first and last slope of the convex branch on which each coordinate stands."""
+        tracker = self.tracker
+        slope = tracker.piece // 2 + ((tracker.piece % 2 == 1) & (tracker.side > 0))
+        jump = tracker.model_lines.corner.kind == JUMP
+        k = jump.shape[1]
+        first, last = np.zeros(slope.size, np.int64), np.full(slope.size, k)
+        for j in range(k):
+            first = np.where(jump[:, j] & (j < slope), j + 1, first)
+            last = np.where(jump[:, j] & (j >= slope), np.minimum(last, j), last)
+        return first, last
+
+    def _keep_sides(self, snap: Snapshot, given: Index) -> None:
+        """A jump of height zero (theta = 1) holds nobody: who stands on it keeps the side given."""
+        tracker = self.tracker
+        near = 1e-10 * tracker.size_of_u()
+        for j in np.flatnonzero(self.problem.polylines.jump).tolist():
+            on_it = (np.abs(tracker.u - snap.corner[:, j]) <= near) & (snap.kind[:, j] == SEAM)
+            slope = tracker.piece // 2
+            on_it &= (tracker.piece % 2 == 0) & (np.minimum(given, slope) == j)
+            on_it &= np.maximum(given, slope) == j + 1
+            tracker.piece[on_it] = 2 * given[on_it]
 
     # ------------------------------------------------------------------ ending
 
@@ -382,69 +460,41 @@ class _Trace:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool:
+    ) -> None:
         if self.bar is not None:
             self.bar.close()
-        if isinstance(error, _Stop):
-            self.status = error.status
-            return True
-        if isinstance(error, KeyboardInterrupt) and self.stored:
+        if not self.begun or not self.tracker.recorded():
+            return
+        if isinstance(error, KeyboardInterrupt):
             self.status = Status.INTERRUPTED
-            return True
-        if isinstance(error, TraceError) and self.stored:
+            path = self.path()
+            raise TraceInterrupted(f"interrupted; .path holds {path!r}", path) from error
+        if isinstance(error, TraceError):
             self.status = Status.FAILED
             error.path = self.path()
-        return False
 
     def path(self) -> Path:
         """What has been recorded, as a path."""
-        m = self.problem.border.shape[1]
-        stored = self.stored
-        changed = [s.changed for s in stored]
-        segments = Segments(
-            start=np.array([s.start for s in stored]),
-            stop=np.array([s.stop for s in stored]),
-            offset=np.cumsum([0] + [s.active.size for s in stored]),
-            active=np.concatenate([s.active for s in stored]).astype(np.int64),
-            alpha_start=np.concatenate([s.alpha_start for s in stored]),
-            alpha_stop=np.concatenate([s.alpha_stop for s in stored]),
-            b_start=np.array([s.b_start for s in stored]).reshape(len(stored), m),
-            b_stop=np.array([s.b_stop for s in stored]).reshape(len(stored), m),
-            event=np.cumsum([0] + [len(c) for c in changed]),
-            changed=np.array([i for c in changed for i in c], dtype=np.int64),
-            changed_to=np.array([p for c in changed for p in c.values()], dtype=np.int64),
-            first_piece=self.first_piece,
-        )
-        end = float(segments.stop[-1])
-        sign = 1.0 if self.stop >= self.start else -1.0
-        jumps = tuple(j for j in self.jumps if sign * j.t <= sign * end)
-        follower = self.follower
+        tracker = self.tracker
+        tracker.seal()
+        segments = segments_of(tracker.rec, tracker.now, self.first_piece)
+        end, sign = float(segments.stop[-1]), 1.0 if self.stop >= self.start else -1.0
+        jumps = jump_records(tracker.rec, tracker.now, self.problem)
+        d_steps = sum(jump.steps for jump in jumps)
+        counts: dict[str, Any] = {
+            "start_steps": self.start_steps,
+            "c_steps": int(tracker.now.steps) - self.start_steps - d_steps,
+            "d_steps": d_steps,
+            "pivots": int(tracker.now.pivots),
+            "repairs": tracker.repairs,
+            "late_jumps": self.late,
+        }
         return Path(
             model=self.options.model,
             segments=segments,
-            jumps=jumps,
+            jumps=tuple(j for j in jumps if sign * j.t <= sign * end),
             status=self.status,
             span=(self.start, self.stop),
-            counts={
-                "start_steps": self.start_steps,
-                "c_steps": self.c_steps,
-                "d_steps": self.d_steps,
-                "pivots": follower.pivots,
-                "repairs": follower.repairs,
-                "late_jumps": self.late,
-            },
+            counts=counts,
             problem=self.problem,
         )
-
-
-def _joined(first: Segment, second: Segment) -> Segment | None:
-    """One segment of two, where nothing but a look around came between them."""
-    if second.changed or not np.array_equal(first.active, second.active):
-        return None
-    return attrs.evolve(
-        second,
-        start=first.start,
-        alpha_start=first.alpha_start,
-        b_start=first.b_start,
-        changed=first.changed,
-    )

@@ -13,6 +13,7 @@ __all__ = [
     "ModelError",
     "PathError",
     "TraceError",
+    "TraceInterrupted",
     "UnknownPluginError",
 ]
 
@@ -43,6 +44,20 @@ class TraceError(HomotopyError, RuntimeError):
     """
 
     path: object = None
+
+
+class TraceInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a path was traced: still a `KeyboardInterrupt`, so nobody swallows it.
+
+    Attributes
+    ----------
+    path : Path
+        What was traced before; usable like any other path.
+    """
+
+    def __init__(self, message: str, path: object) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class MissingPackageError(HomotopyError, ImportError):

@@ -12,8 +12,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from homotopy import kernels
 from homotopy.gram import Gram
+from homotopy.tracker import crossing
 
 __all__ = ["announce_compilation", "one_thread"]
 
@@ -62,14 +62,14 @@ def one_thread(model: Any) -> AbstractContextManager[Any]:
 def announce_compilation() -> None:
     """Say so, once, where the loops have yet to be compiled."""
     # Without a compiler (NUMBA_DISABLE_JIT) it is a plain function.
-    if getattr(kernels.follow, "signatures", True):
+    if getattr(crossing.run, "signatures", True):
         return
-    where = kernels.follow.stats.cache_path
-    line = kernels.follow.py_func.__code__.co_firstlineno
+    where = crossing.run.stats.cache_path
+    line = crossing.run.py_func.__code__.co_firstlineno
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
-    kept = f"kernels.follow-{line}.{python}*.nbi"
+    kept = f"crossing.run-{line}.{python}*.nbi"
     if where is None or not any(FilePath(where).glob(kept)):
         logging.getLogger("homotopy").warning(
-            "compiling the loops of homotopy-qp (first use after installation; under half a "
-            "minute, then kept on disk)"
+            "compiling the loops of homotopy-qp (first use after installation, about ten seconds, "
+            "then kept on disk; homotopy.compile_now() does it beforehand)"
         )

@@ -123,15 +123,31 @@ class Problem:
 
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
         """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``."""
-        from homotopy.kernels import total_loss  # a model holds nothing compiled
-
-        origin = np.full(self.gram.size, self.model.loss_origin(t), dtype=float)
-        lines = self.polylines
-        tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
-        loss = float(total_loss(*tables, float(t), u, origin))
         norm = float(alpha @ (u - self.border @ b))
         linear = float(self.target(t) @ b)
+        loss = self.loss(t, u)
         return 0.5 * norm + loss + linear + self.model.objective_constant(t)
+
+    def loss(self, t: float, u: Array) -> float:
+        """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
+
+        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
+        being on the right side of a wall is the certificate's business.
+        """
+        snap = self.polylines.at(t)
+        n, k = snap.corner.shape
+        origin = np.full(n, self.model.loss_origin(t), dtype=float)
+        total, low = 0.0, np.full(n, -np.inf)
+        for j in range(k + 1):
+            high = snap.corner[:, j] if j < k else np.full(n, np.inf)
+            right, left = (np.clip(v, low, high) for v in (u, origin))
+            with np.errstate(invalid="ignore"):
+                width = right - left
+                value = snap.slope[:, j] - 0.5 * snap.curvature[:, j] * (right + left)
+            real = np.isfinite(width) & np.isfinite(value) & (width != 0.0)
+            total -= float(width[real] @ value[real])
+            low = high
+        return total
 
 
 def _border(border: Any, n: int, name: str) -> Array:

@@ -1,0 +1,86 @@
+"""From the tracker's record to what a path keeps; whole arrays at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.model import Problem
+from homotopy.path.jump_record import JumpRecord
+from homotopy.path.segments import Segments
+
+__all__ = ["jump_records", "segments_of"]
+
+Index = npt.NDArray[np.int64]
+
+
+def segments_of(rec: Any, now: Any, first_piece: Index) -> Segments:
+    """The segments recorded; of several changes of piece before one segment the last counts."""
+    count, entries = int(now.segments), int(now.entries)
+    segment = rec.segment[:count]
+    log = rec.log[: segment.log[-1] if count else 0]
+    bounds = segment.log
+    owner = np.searchsorted(bounds, np.arange(log.size), side="right")
+    # The last entry of each coordinate within each segment, in the order of travel.
+    key = owner * first_piece.size + log.i
+    _, back = np.unique(key[::-1], return_index=True)
+    last = log.size - 1 - back
+    return Segments(
+        start=segment.start,
+        stop=segment.stop,
+        offset=np.concatenate([[0], segment.active]),
+        active=rec.active[:entries],
+        alpha_start=rec.alpha[0, :entries],
+        alpha_stop=rec.alpha[1, :entries],
+        b_start=rec.border[:count, 0],
+        b_stop=rec.border[:count, 1],
+        event=np.concatenate([[0], np.cumsum(np.bincount(owner[last], minlength=count))]),
+        changed=log.i[last],
+        changed_to=log.new[last],
+        first_piece=first_piece,
+    )
+
+
+def jump_records(rec: Any, now: Any, problem: Problem) -> tuple[JumpRecord, ...]:
+    """The jumps recorded."""
+    jumps = rec.jump[: int(now.jumps)]
+    if not jumps.size:
+        return ()
+    flipped = _flipped(rec, jumps, problem)
+    records = []
+    for jump, rows in zip(jumps.tolist(), flipped, strict=True):
+        t, before, after, rounds, moved, steps, solver = jump[:7]
+        constant = problem.model.objective_constant(t)
+        records.append(
+            JumpRecord(
+                t=t,
+                flipped=rows,
+                objective_before=before + constant,
+                objective_after=after + constant,
+                rounds=rounds,
+                moved=bool(moved),
+                steps=steps,
+                solver="osqp" if solver else "homotopy",
+            )
+        )
+    return tuple(records)
+
+
+def _flipped(rec: Any, jumps: Any, problem: Problem) -> list[Index]:
+    """For each jump the coordinates that ended on another branch (the number of jumps to the left
+    of a piece) than they had."""
+    passed = np.concatenate([[0], np.cumsum(problem.polylines.jump)])
+    counts = jumps.log_end - jumps.log
+    owner = np.repeat(np.arange(jumps.size), counts)
+    place = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    log = rec.log[np.repeat(jumps.log, counts) + place]
+    key = owner * problem.gram.size + log.i
+    _, first = np.unique(key, return_index=True)
+    _, back = np.unique(key[::-1], return_index=True)
+    last = log.size - 1 - back
+    old = passed[log.piece[first] // 2] + ((log.piece[first] % 2 == 1) & (log.side[first] > 0))
+    changed = old != passed[log.new[last] // 2]
+    rows, which = log.i[first][changed], owner[first][changed]
+    return np.split(rows, np.searchsorted(which, np.arange(1, jumps.size)))

@@ -1,0 +1,11 @@
+"""The compiled core: it takes a point from break-point to break-point along a route.
+
+`state` says what it works on, `tolerances` what it takes for zero.  Read `follow` first: look,
+choose (`ties`), pivot (`pivots`), aim (`rates`, `factor`), step, record; `crossing` takes it across
+jumps, `windows` spare it coordinates that are far from everything, `tracker` owns it all.
+"""
+
+from homotopy.tracker.tolerances import Tolerances, Windows
+from homotopy.tracker.tracker import Tracker
+
+__all__ = ["Tolerances", "Tracker", "Windows"]

@@ -1,0 +1,444 @@
+"""The D-step: crossing a discontinuity.
+
+At a jump the coordinates that press on the jump corner change side.  For fixed t the branch of
+each flipped coordinate is translated vertically by ``mu * lift_i``, ``lift_i`` being the height
+of alpha_i above its new slope, so that the present point is optimal at mu = 1; `follow` takes mu
+to 0 with every coordinate kept to its own convex branch (at a jump corner it is *pinned*, its alpha
+unbounded on the far side).  Who ends pinned is flipped in turn, until nobody is.  The objective
+never rises, because the point left behind is feasible for the new partition.
+
+On degenerate data a flip may move nothing: several partitions share one response, and which of
+them the path takes is decided by what happens *ahead* of t.  A partition that comes back at the
+same t with the response unmoved is the sign of it.  From then on pinned coordinates are judged
+after a turn in the direction of travel, walls moving with t: the one-sided derivative of the
+objective then falls with every flip, and no partition returns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.follow import begin_segment, end_segment, follow, refine, seal
+from homotopy.tracker.pivots import (
+    admit,
+    flat_rate,
+    leave,
+    pull_on,
+    ready_for,
+    set_fence,
+    to_slope,
+)
+from homotopy.tracker.rates import corner_now, near_a_of, slope_value
+from homotopy.tracker.state import (
+    ACROSS,
+    AHEAD,
+    ARRIVED,
+    ASK,
+    BEGINNING,
+    BY_TURN,
+    FACTORING,
+    FLIPPING,
+    FULL,
+    GO,
+    INNER,
+    MISSING,
+    ON_WAY,
+    OUTER,
+    RECORD_FULL,
+    RETURNING,
+    ROUND_DONE,
+    ROWS,
+    SOLVE,
+    STUCK,
+    UNBOUNDED,
+    WALLS,
+)
+from homotopy.tracker.ties import turn
+from homotopy.tracker.windows import alpha_now, close_window, widen
+
+__all__ = ["run"]
+
+
+
+# ------------------------------------------------------------------ routes
+
+
+@njit(**INNER)
+def fence_excused(lines, here, now):  # type: ignore[no-untyped-def]
+    """Whoever was excused from its corners has them back."""
+    if now.excused:
+        for i in range(here.u.size):
+            if here.spot[i].excused:
+                here.spot[i].excused = 0
+                set_fence(lines, here, i)
+        now.excused = 0
+
+
+@njit(**INNER)
+def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+    """From here on t stands still and mu goes from 1 to 0; nothing is lifted yet."""
+    if now.window == BY_TURN:
+        close_window(form, lines, here, act, mov, win, now)
+    fence_excused(lines, here, now)
+    now.along, now.dt, now.dmu, now.pin = 0, 0.0, 1.0, 1
+    now.tau = now.mu = now.start = 1.0
+    now.stop, now.sign = 0.0, -1.0
+    now.mass_across = now.square_across = 0.0
+    for k in range(mov.across.size):
+        mov.across[k] = 0.0
+    for c in range(act.column.size):
+        act.column[c].across = act.column[c].target_rate = 0.0
+    now.solved = now.rated = now.ready = 0
+
+
+@njit(**INNER)
+def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-untyped-def]
+    """From here on t moves; the pull of the moving slopes is taken up where it was left, and only
+    those that changed piece meanwhile need seeing to."""
+    if now.window == BY_TURN:
+        close_window(form, lines, here, act, mov, win, now)
+    fence_excused(lines, here, now)
+    now.along, now.dt, now.dmu, now.pin, now.mu = 1, 1.0, 0.0, pin, 0.0
+    now.tau, now.start, now.stop = now.t, now.first, now.last
+    now.sign = 1.0 if now.last > now.first else -1.0
+    for c in range(act.column.size):
+        act.column[c].target_rate = act.column[c].moves
+    now.solved = now.rated = now.ready = 0
+    while now.touched:
+        i = here.few[now.touched - 1]
+        change = flat_rate(lines, here, now, i) - here.spot[i].carried
+        if change != 0.0:
+            if now.mode == ROWS and form.slot[i] < 0:
+                now.want = i
+                return MISSING
+            pull_on(form, here, act, mov, now, i, change)
+        here.spot[i].touched = 0
+        now.touched -= 1
+    return GO
+
+
+# ------------------------------------------------------------------ what a jump is measured by
+
+
+@njit(**INNER)
+def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """The full objective without its constant.
+
+    With ``sum_i alpha_i u_i = |w|^2 + b^T e`` the responses of flat coordinates drop out of it:
+
+        -1/2 |w|^2 + sum_F c_i(t) + sum_knots (c_i + (alpha_i - a_i) k_i)
+                   + sum_slanted (c_i - bend u_i^2 / 2),
+
+    a_i and c_i being those of the slope left of knot k_i.  NaN where the c_i are not known.
+    """
+    if lines.terms.shape[0] == 0:
+        return np.nan
+    t, square = now.t, 0.0
+    if now.mode == ROWS:
+        for i in range(here.u.size):
+            value = alpha_now(lines, here, now, i)
+            if value != 0.0:
+                part = here.u[i]
+                for c in range(act.column.size):
+                    part -= here.border[i, c] * act.column[c].b
+                square += value * part
+    else:
+        for c in range(mov.w.size):
+            square += mov.w[c] * mov.w[c]
+    total = now.sum0 + now.sum1 * t + now.sum2 * t * t - 0.5 * square
+    for k in range(now.actives):
+        i = act.index[k]
+        piece = here.spot[i].piece
+        j = piece // 2
+        terms, slope = lines.terms[i, j], lines.slope[i, j]
+        total += terms[0] + terms[1] * t + terms[2] * t * t
+        if piece % 2 == 1:
+            corner = corner_now(lines, here, now, i, j)
+            left = 0.0
+            if np.isfinite(slope.at):
+                left = slope.at + slope.rate * t
+                total += 0.5 * slope.bend * corner * corner
+            total += (here.alpha[i] - left) * corner
+        else:
+            total -= 0.5 * slope.bend * here.u[i] * here.u[i]
+    return total
+
+
+@njit(**INNER)
+def keep(form, lines, here, act, mov, win, now, place):  # type: ignore[no-untyped-def]
+    """Write the present point to `place`: w on features, else u."""
+    if now.mode == ROWS:
+        if now.window == BY_TURN:
+            close_window(form, lines, here, act, mov, win, now)
+        for i in range(place.size):
+            place[i] = here.u[i]
+    else:
+        width = mov.w.size
+        for c in range(width):
+            place[c] = mov.w[c]
+        for c in range(act.column.size):
+            place[width + c] = act.column[c].b
+
+
+@njit(**INNER)
+def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ignore[no-untyped-def]
+    """Whether the response has moved from `place` by more than `least` of its scale."""
+    if now.mode == ROWS:
+        if now.window == BY_TURN:
+            close_window(form, lines, here, act, mov, win, now)
+        for i in range(place.size):
+            size = max(here.fence[i].scale, max(abs(place[i]), abs(here.u[i])))
+            if abs(here.u[i] - place[i]) > least * size:
+                return True
+        return False
+    square, width = 0.0, mov.w.size
+    for c in range(width):
+        square += (mov.w[c] - place[c]) ** 2
+    gone = np.sqrt(square) * now.largest_root
+    for c in range(act.column.size):
+        gone += now.b_weight * now.unit * abs(act.column[c].b - place[width + c])
+    return gone > least * max(now.size_scale, now.length * now.largest_root)
+
+
+# ------------------------------------------------------------------ rounds
+
+
+@njit(**INNER)
+def forget(mov, now):  # type: ignore[no-untyped-def]
+    """The partitions seen at this t: none but the present one."""
+    mov.seen[0] = now.hash
+    now.seen, now.ahead = 1, 0
+
+
+@njit(**INNER)
+def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Write down the point before the jump, and who presses on its corner."""
+    if rec.jump.size <= now.jumps + 1 or now.logged + 2 * now.walls + 64 >= rec.log.size:
+        return RECORD_FULL
+    seal(rec, now)
+    if now.recording and now.segments == 0:
+        # The path begins with a jump: what was before it is one point.
+        begin_segment(here, act, rec, now)
+        end_segment(here, act, rec, now, False)
+    jump = rec.jump[now.jumps]
+    if now.crossings == 0 or jump.t != now.t:
+        now.crossings = 0
+        forget(mov, now)
+    jump.t, jump.log = now.t, now.logged
+    now.crossings += 1
+    now.rounds, now.jump_log, now.jump_steps, now.solved_by = 0, now.logged, now.steps, 0
+    # Each is shown with where it goes: 2 i, and 1 more if to the right.
+    now.flips = now.pressing = now.walls
+    for q in range(now.walls):
+        mov.flips[q] = here.tied[here.tied.size - 1 - q]
+    sort(mov.flips, now.flips)
+    now.kept = now.actives
+    for k in range(now.actives):
+        mov.kept_index[k], mov.kept_alpha[k] = act.index[k], here.alpha[act.index[k]]
+    for c in range(act.column.size):
+        act.column[c].kept = act.column[c].b
+    keep(form, lines, here, act, mov, win, now, mov.before)
+    keep(form, lines, here, act, mov, win, now, mov.last)
+    now.before = objective(lines, here, act, mov, now)
+    now.in_jump, now.asked = FLIPPING, 0
+    if now.crossings > tol.probes + here.u.size:
+        return STUCK
+    return GO
+
+
+@njit(**INNER)
+def sort(values, count):  # type: ignore[no-untyped-def]
+    """Insertion: there are few, and they are nearly in order."""
+    for k in range(1, count):
+        value = values[k]
+        j = k - 1
+        while j >= 0 and values[j] > value:
+            values[j + 1] = values[j]
+            j -= 1
+        values[j + 1] = value
+
+
+@njit(**INNER)
+def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Those in ``mov.flips`` change side, lifted to where they stand."""
+    if now.asks and not now.asked:
+        widen(form, lines, here, act, mov, win, now)
+        return ASK
+    for q in range(now.flips):
+        code = ready_for(form, lines, here, act, mov, win, rec, now, mov.flips[q] // 2)
+        if code != GO:
+            return code
+    if now.actives + now.flips + 1 >= act.index.size:
+        return FULL
+    if now.rounds > 50 + here.u.size or now.logged + 2 * now.flips + 64 >= rec.log.size:
+        return STUCK if now.rounds > 50 + here.u.size else RECORD_FULL
+    now.rounds += 1
+    now.asked = 0
+    for q in range(now.flips):
+        i = mov.flips[q] // 2
+        here.alpha[i] = alpha_now(lines, here, now, i)
+    go_across(form, lines, here, act, mov, win, now)
+    for q in range(now.flips):
+        i, right = mov.flips[q] // 2, mov.flips[q] % 2
+        j = here.spot[i].piece // 2
+        if here.spot[i].piece % 2 == 1:
+            j += right
+            here.u[i] = corner_now(lines, here, now, i, here.spot[i].piece // 2)
+        else:
+            j += 1 if right else -1
+        to_slope(form, lines, here, act, mov, win, rec, now, i, j)
+        lift = here.alpha[i] - slope_value(lines, here, now, i, j, here.u[i])
+        here.fence[i].lift = lift
+        if lines.slope[i, j].bend == 0.0:
+            pull_on(form, here, act, mov, now, i, lift)
+    now.solved = now.rated = now.ready = 0
+    now.in_jump = ACROSS
+    return SOLVE if now.by_solver else GO
+
+
+@njit(**INNER)
+def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-def]
+    """Those pinned, into ``mov.flips``; with `release` only those whose alpha is beyond its slope,
+    and how many just touch is returned."""
+    now.flips, touching = 0, 0
+    for k in range(now.actives):
+        i = act.index[k]
+        spot = here.spot[i]
+        if spot.side == 0:
+            continue
+        left = spot.side < 0
+        corner = spot.piece // 2
+        u = corner_now(lines, here, now, i, corner)
+        value = slope_value(lines, here, now, i, corner if left else corner + 1, u)
+        if release and abs(here.alpha[i] - value) <= near_a_of(here, now, tol, i, 0.0):
+            touching += 1
+            continue
+        mov.flips[now.flips] = 2 * i + (1 if left else 0)
+        now.flips += 1
+    sort(mov.flips, now.flips)
+    return touching
+
+
+@njit(**INNER)
+def let_go(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Coordinates pinned that just touch their slope go back to it."""
+    while press(lines, here, act, mov, now, tol, True):
+        for k in range(now.actives):
+            i = act.index[k]
+            spot = here.spot[i]
+            if spot.side == 0:
+                continue
+            corner = spot.piece // 2
+            j = corner if spot.side < 0 else corner + 1
+            u = corner_now(lines, here, now, i, corner)
+            value = slope_value(lines, here, now, i, j, u)
+            if abs(here.alpha[i] - value) <= near_a_of(here, now, tol, i, 0.0):
+                code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+                if code != GO:
+                    return code
+                leave(form, lines, here, act, mov, win, rec, now, i, j)
+                break
+    return GO
+
+
+@njit(**INNER)
+def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """mu is 0: nothing is lifted any more; see who is pinned."""
+    for q in range(now.logged - now.jump_log):
+        here.fence[rec.log[now.jump_log + q].i].lift = 0.0
+    code = let_go(form, lines, here, act, mov, win, rec, now, tol)
+    if code != GO:
+        return code
+    if moved_from(form, lines, here, act, mov, win, now, mov.last, tol.same):
+        forget(mov, now)
+        keep(form, lines, here, act, mov, win, now, mov.last)
+    else:
+        for q in range(now.seen):
+            if mov.seen[q] == now.hash:
+                now.ahead = 1
+        if now.seen < mov.seen.size:
+            mov.seen[now.seen] = now.hash
+            now.seen += 1
+    ahead = now.ahead and now.t != now.last
+    now.in_jump = AHEAD if ahead else (FLIPPING if now.flips else RETURNING)
+    return GO
+
+
+@njit(**INNER)
+def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Who would be pinned just past t?"""
+    code = go_along(form, lines, here, act, mov, win, now, 1)
+    if code != GO:
+        return code
+    widen(form, lines, here, act, mov, win, now)
+    code = turn(form, lines, here, act, mov, win, rec, now, tol)
+    if code == UNBOUNDED and not now.moved_here:
+        # A wall sweeps over a coordinate that cannot move with it.
+        i = now.want
+        fence, j = here.fence[i], here.spot[i].piece // 2
+        up = abs(fence.high + fence.high_rate * now.t - here.u[i])
+        down = abs(here.u[i] - fence.low - fence.low_rate * now.t)
+        now.flips = 1
+        mov.flips[0] = 2 * i + (1 if up <= down and j < lines.corner.shape[1] else 0)
+        now.in_jump = FLIPPING
+        return GO
+    if code != GO:
+        return code
+    press(lines, here, act, mov, now, tol, False)
+    now.in_jump = FLIPPING if now.flips else RETURNING
+    return GO
+
+
+@njit(**INNER)
+def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Write the jump down and take up the path."""
+    code = go_along(form, lines, here, act, mov, win, now, 0)
+    if code != GO:
+        return code
+    jump = rec.jump[now.jumps]
+    jump.before, jump.after = now.before, objective(lines, here, act, mov, now)
+    jump.rounds, jump.steps, jump.solver = now.rounds, now.steps - now.jump_steps, now.solved_by
+    jump.log_end = now.logged
+    jump.moved = moved_from(form, lines, here, act, mov, win, now, mov.before, tol.moved)
+    now.linger += 2
+    if not moved_from(form, lines, here, act, mov, win, now, mov.before, tol.same):
+        # Those whose flip moved nothing rest as long as they stand on their corners.
+        for q in range(now.logged - now.jump_log):
+            here.spot[rec.log[now.jump_log + q].i].resting = now.linger
+    now.jumps += 1
+    rec.jump[now.jumps].t = now.t
+    now.in_jump = ON_WAY
+    return GO
+
+
+@njit(**OUTER)
+def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
+    now, tol, opt = now[0], tol[0], opt[0]
+    while True:
+        phase = now.in_jump
+        if phase == ON_WAY or phase == ACROSS:
+            code = follow(form, lines, here, act, mov, win, rec, now, tol, opt)
+            if phase == ACROSS and code == ARRIVED:
+                now.in_jump = ROUND_DONE
+                code = GO
+            elif phase == ON_WAY and code == WALLS:
+                code = begin_jump(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == BEGINNING:
+            code = begin_jump(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == FLIPPING:
+            code = flip(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == ROUND_DONE:
+            code = end_round(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == AHEAD:
+            code = look_ahead(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == RETURNING:
+            code = end_jump(form, lines, here, act, mov, win, rec, now, tol)
+        elif phase == FACTORING:
+            code = admit(form, lines, here, act, mov, win, rec, now, tol)
+        else:
+            refine(form, lines, here, act, mov, now, tol)
+            code = ARRIVED
+        if code != GO:
+            return code

@@ -1,0 +1,416 @@
+"""Following a route: *look, choose, pivot, aim, step, record*, from break-point to break-point.
+
+`follow` is the one loop behind C-step, D-step, start and repair; which of them it is, is told by
+the route in `Now` alone.  It comes back when the route has ended or when it wants something that
+compiled code cannot do (a row of Q, more room, a recomputation of u), with everything as it should
+be to go on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.factor import forward_substitute
+from homotopy.tracker.pivots import room_of, set_fence, slack_of
+from homotopy.tracker.rates import (
+    add_row,
+    all_rates,
+    corner_now,
+    finish,
+    near_a_of,
+    near_of,
+    prepare,
+    rate_of,
+    slope_value,
+)
+from homotopy.tracker.state import (
+    ARRIVED,
+    BY_PLACE,
+    BY_TURN,
+    GO,
+    INNER,
+    NO_WINDOW,
+    PAUSE,
+    RECORD_FULL,
+    REPAIR,
+    ROWS,
+    WALLS,
+)
+from homotopy.tracker.ties import end_rate, linger, turn
+from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.windows import (
+    close_window,
+    gone_by_place,
+    look_around,
+    open_window,
+    turned,
+)
+
+__all__ = ["follow", "seal"]
+
+# Recomputations of u at one point before the path goes on regardless.
+LOOKS = 3
+
+
+# ------------------------------------------------------------------ the length of a step
+
+
+@njit(**INNER)
+def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
+    """The length of step at which the first coordinate on a slope meets a corner it moves towards.
+
+    Too slow to leave a corner by more than its tolerance before the route ends is no motion; gaps
+    are clipped at zero.
+    """
+    best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
+    u, du, near, sign, dt = here.u, here.du, here.near, now.sign, now.dt
+    for k in range(now.looked):
+        i = near[k]
+        fence = here.fence[i]
+        off, pace = fence.shift * now.mu - u[i], du[i] - fence.shift * now.dmu
+        up = sign * (pace - fence.high_rate * dt)
+        down = sign * (fence.low_rate * dt - pace)
+        gap, speed = fence.high + fence.high_rate * now.t + off, up
+        if down > up:
+            gap, speed = -(fence.low + fence.low_rate * now.t + off), down
+        if speed > 0.0 and gap < best * speed:
+            # One corner lies this way; the other may come after it.
+            still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
+            if speed > still:
+                best = max(gap, 0.0) / speed
+        if up > 0.0 and down > 0.0:
+            gap, speed = -(fence.low + fence.low_rate * now.t + off), down
+            if up < down:
+                gap, speed = fence.high + fence.high_rate * now.t + off, up
+            still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
+            if speed > still and gap < best * speed:
+                best = max(gap, 0.0) / speed
+    return best
+
+
+@njit(**INNER)
+def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+    """The length of step at which the first coordinate on a knot meets an end of it."""
+    best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
+    for k in range(now.actives):
+        i, rate = act.index[k], act.rate[k]
+        spot = here.spot[i]
+        if spot.piece % 2 == 0:
+            continue
+        j = spot.piece // 2
+        up = down = 0.0
+        if spot.side <= 0:
+            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+        if spot.side >= 0:
+            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+        still = per_left * near_a_of(here, now, tol, i, rate) + now.fastest * 1e-15
+        if up > still:
+            best = min(best, max(room_of(lines, here, now, i, 1.0), 0.0) / up)
+        if down > still:
+            best = min(best, max(room_of(lines, here, now, i, -1.0), 0.0) / down)
+    return best
+
+
+@njit(**INNER)
+def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[no-untyped-def]
+    """The step that an open window allows, 0 where it is used up; `spent` grows by it."""
+    if now.window == BY_TURN:
+        turn_by = turned(lines, here, act, mov, win, now)
+        room = min((now.reach - now.spent) / turn_by, abs(now.horizon - now.tau))
+        if step > room:
+            if not room > 1e-3 * step:
+                return 0.0
+            step = room
+        now.spent += step * turn_by
+    elif now.window == BY_PLACE:
+        spent, pace = gone_by_place(act, mov, now)
+        room = now.reach - spent
+        if step * pace > room:
+            if room <= 1e-3 * now.reach:
+                return 0.0
+            step = room / pace
+    return step
+
+
+# ------------------------------------------------------------------ record
+
+
+@njit(**INNER)
+def seal(rec, now):  # type: ignore[no-untyped-def]
+    """The open segment is whole."""
+    if now.open:
+        now.entries = rec.segment[now.segments].active
+        now.segments += 1
+        now.open = 0
+
+
+@njit(**INNER)
+def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
+    """Write down where a segment begins, unless the one before goes on."""
+    if now.open:
+        if rec.segment[now.segments].log == now.logged:
+            return
+        seal(rec, now)
+    segment, base = rec.segment[now.segments], now.entries
+    segment.start, segment.log, segment.active = now.tau, now.logged, base + now.actives
+    for k in range(now.actives):
+        i = act.index[k]
+        rec.active[base + k] = i
+        rec.alpha[0, base + k] = here.alpha[i]
+    for c in range(act.column.size):
+        rec.border[now.segments, 0, c] = act.column[c].b
+    now.open = 1
+
+
+@njit(**INNER)
+def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
+    """Write down where it ends; it may go on if it was only `cut`."""
+    segment, base = rec.segment[now.segments], now.entries
+    segment.stop = now.tau
+    for k in range(now.actives):
+        rec.alpha[1, base + k] = here.alpha[act.index[k]]
+    for c in range(act.column.size):
+        rec.border[now.segments, 1, c] = act.column[c].b
+    if not cut:
+        seal(rec, now)
+
+
+# ------------------------------------------------------------------ the step
+
+
+@njit(**INNER)
+def move(form, here, act, mov, now, length):  # type: ignore[no-untyped-def]
+    """Everything goes on at its rate."""
+    u, du, near = here.u, here.du, here.near
+    for k in range(now.actives):
+        here.alpha[act.index[k]] += length * act.rate[k]
+    for c in range(act.column.size):
+        column = act.column[c]
+        # The solve works with b - rho e; the rate of b itself adds rho e'.
+        column.b += length * (column.rate + now.rho * column.target_rate)
+    if now.mode != ROWS:
+        for c in range(mov.w.size):
+            mov.w[c] += length * mov.dw[c]
+    if now.looked == u.size:
+        for i in range(u.size):
+            u[i] += length * du[i]
+    else:
+        for k in range(now.looked):
+            i = near[k]
+            u[i] += length * du[i]
+
+
+@njit(**INNER)
+def refence(lines, here, now):  # type: ignore[no-untyped-def]
+    """Those excused for one step have their corners back."""
+    for q in range(now.tied):
+        i = here.tied[q]
+        if here.spot[i].excused == 1:
+            here.spot[i].excused = 0
+            now.excused -= 1
+            set_fence(lines, here, i)
+    now.slack_speed = 0.0
+    now.due = 0
+
+
+@njit(**INNER)
+def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Go to the next break-point or the end of the route; `PAUSE` asks for another look first."""
+    left = abs(now.stop - now.tau)
+    length = min(first_corner(here, now, tol), first_knot_end(lines, here, act, now, tol))
+    length = min(length, left)
+    if now.slack_speed > 0.0:
+        # Whoever is excused from its corner may not get far beyond it.
+        for q in range(now.tied):
+            if here.spot[here.tied[q]].excused == 1:
+                slack = slack_of(here, now, tol, here.tied[q])
+                length = min(length, slack / now.slack_speed)
+    if now.along and now.mass_along > 2.0 * now.first_mass:
+        rounding = EPS * now.mass_along * length * now.largest_root
+        if rounding > tol.refine * now.size_scale:
+            # What is left of slopes that came and went would be carried along too far.
+            now.due = 0
+            now.first_mass = now.mass_along
+            return REPAIR
+    cut = False
+    if now.window:
+        allowed = within_window(form, lines, here, act, mov, win, now, length)
+        if allowed == 0.0 and length > 0.0:
+            return PAUSE
+        cut = allowed < length
+        length = allowed
+    # What happens within rounding of the end happens at the end; a fast alpha must not go the rest
+    # of the way for that.
+    arrived = left - length <= 1e-13 * max(abs(now.stop), abs(now.start)) and not cut
+    after = now.stop if arrived else now.tau + now.sign * length
+    recorded = now.recording and now.along and after != now.tau
+    if recorded:
+        begin_segment(here, act, rec, now)
+    move(form, here, act, mov, now, now.sign * length)
+    now.tau = after
+    if now.along:
+        now.t = after
+    else:
+        now.mu = after
+    now.steps += 1
+    if recorded:
+        end_segment(here, act, rec, now, cut)
+    if now.slack_speed > 0.0:
+        refence(lines, here, now)
+    return PAUSE if cut else GO
+
+
+# ------------------------------------------------------------------ staying exact
+
+
+@njit(**INNER)
+def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """How far active coordinate i is from where it should be."""
+    piece = here.spot[i].piece
+    j = piece // 2
+    if piece % 2 == 1:
+        return corner_now(lines, here, now, i, j) - here.u[i]
+    return (slope_value(lines, here, now, i, j, here.u[i]) - here.alpha[i]) / lines.slope[i, j].bend
+
+
+@njit(**INNER)
+def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+    """Whether an active coordinate is farther off than rounding explains."""
+    for k in range(now.actives):
+        i = act.index[k]
+        fence = here.fence[i]
+        size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
+        if abs(residual_of(lines, here, now, i)) > tol.refine * size + fence.root * now.noise:
+            return True
+    return False
+
+
+@njit(**INNER)
+def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """Solve for the residuals of the active coordinates and move there, if no alpha leaves its
+    knot by that: rounding of many steps, taken back before it counts."""
+    if not now.ready:
+        prepare(form, lines, here, act, mov, now)
+    size, x, move_by = now.actives, act.work[0], act.work[1]
+    for k in range(size):
+        x[k] = residual_of(lines, here, now, act.index[k])
+    forward_substitute(act.factor, size, x)
+    for c in range(act.column.size):
+        act.column[c].short = 0.0
+    finish(act, now, tol, x, move_by)
+    now.solved = now.rated = 0
+    for k in range(size):
+        i = act.index[k]
+        if here.spot[i].piece % 2 == 1 and abs(move_by[k]) > 0.5 * room_of(
+            lines, here, now, i, move_by[k]
+        ):
+            return
+    for k in range(size):
+        act.rate[k] = move_by[k]
+        here.alpha[act.index[k]] += move_by[k]
+    shift_response(form, here, act, mov, now)
+
+
+@njit(**INNER)
+def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
+    size, du = now.actives, here.du
+    if now.mode == ROWS:
+        for i in range(du.size):
+            du[i] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], act.rate[k], du)
+        for i in range(du.size):
+            here.u[i] += du[i]
+    else:
+        for c in range(mov.dw.size):
+            mov.dw[c] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], act.rate[k], mov.dw)
+        for c in range(mov.dw.size):
+            mov.w[c] += mov.dw[c]
+    for c in range(act.column.size):
+        column = act.column[c]
+        lift = column.rate
+        for k in range(size):
+            lift += now.rho * here.border[act.index[k], c] * act.rate[k]
+        column.lift = lift
+        column.b += column.rate
+    for k in range(now.looked):
+        i = here.near[k]
+        if now.mode != ROWS:
+            here.u[i] += rate_of(form, here, act, mov, now, i)
+        else:
+            for c in range(act.column.size):
+                here.u[i] += here.border[i, c] * act.column[c].lift
+
+
+# ------------------------------------------------------------------ the loop
+
+
+@njit(**INNER)
+def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+    """What there is to see to before the next turn; `GO` if nothing is in the way."""
+    if now.tau == now.stop:
+        seal(rec, now)
+        return ARRIVED
+    if now.steps >= now.stop_steps or (now.along and now.segments >= now.stop_segments):
+        return PAUSE
+    if now.steps >= now.due and not now.settling:
+        return REPAIR
+    if now.recording and (
+        now.segments + 2 >= rec.segment.size or now.entries + 2 * now.actives + 64 > rec.active.size
+    ):
+        return RECORD_FULL
+    n = here.u.size
+    used_up = now.window == BY_PLACE and now.reach < 0.0
+    if now.mode != ROWS and (now.window == NO_WINDOW or used_up):
+        if n > 4 * opt.fewest_on_features and n * mov.w.size > opt.wide:
+            return look_around(form, lines, here, act, mov, win, now, tol, opt)
+    return GO
+
+
+@njit(**INNER)
+def look_less(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
+    """Open a window by turn where it pays."""
+    if now.window == NO_WINDOW and now.mode == ROWS and now.tau != now.stop:
+        heavy = opt.heavy_along if now.along else opt.heavy_across
+        if now.actives * here.u.size > heavy and now.steps >= now.pause and now.rated:
+            open_window(form, lines, here, act, mov, win, now, tol, opt)
+
+
+@njit(**INNER)
+def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+    """Go from break-point to break-point until the route ends or something is wanted."""
+    while True:
+        code = look(form, lines, here, act, mov, win, rec, now, tol, opt)
+        if code == GO:
+            code = turn(form, lines, here, act, mov, win, rec, now, tol)
+        if code != GO:
+            return code
+        if now.due == 0 and not now.settling and now.looks < LOOKS:
+            # The turn has moved u: see to it before going on.
+            now.looks += 1
+            return REPAIR
+        now.looks = 0
+        if not now.rated:
+            all_rates(form, here, act, mov, win, now)
+            now.blur = 4.0 * EPS * abs(now.tau)
+        if not now.pin and linger(form, lines, here, act, mov, now, tol):
+            return WALLS
+        code = step(form, lines, here, act, mov, win, rec, now, tol)
+        if code == REPAIR:
+            return REPAIR
+        if code == PAUSE:
+            # The window is used up.
+            if now.window == BY_TURN:
+                close_window(form, lines, here, act, mov, win, now)
+            else:
+                now.reach = -1.0
+        else:
+            look_less(form, lines, here, act, mov, win, now, tol, opt)
+            if now.window != BY_TURN and off_course(lines, here, act, now, tol):
+                refine(form, lines, here, act, mov, now, tol)

@@ -1,0 +1,639 @@
+"""Pivots: a coordinate goes from one piece to another.
+
+Most are principal: a coordinate enters the factor or leaves it.  When the entering coordinate is
+dependent on A there is a null direction v, ``Q v = 0`` and ``B^T v = 0`` (to rounding): alpha moves
+along v, u stays, until another coordinate reaches the end of its knot; the two are *exchanged*.
+When the border loses its support on A (A empty with an intercept) b itself is free: it *slides*,
+alpha stays, until a coordinate reaches a corner and can take up the balance.
+
+Every function returns `GO`, or says what is in the way before anything has changed: a row of Q that
+is not there, arrays that are full.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from homotopy.model.polyline import JUMP, SEAM
+from homotopy.tracker.factor import (
+    back_substitute,
+    forward_substitute,
+    remove_column,
+    rotate,
+)
+from homotopy.tracker.rates import (
+    add_row,
+    aim_of,
+    corner_now,
+    finish,
+    near_a_of,
+    near_of,
+    prepare,
+    product_with,
+    response,
+    slope_rate,
+    slope_value,
+)
+from homotopy.tracker.state import (
+    ARRIVED,
+    BY_TURN,
+    FULL,
+    GO,
+    INDEFINITE,
+    INNER,
+    MISSING,
+    RECORD_FULL,
+    ROWS,
+    STUCK,
+    SUM,
+    UNBALANCED,
+    UNBOUNDED,
+    WALLS,
+)
+from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.windows import close_window, look_at, widen
+
+__all__ = ["admit", "cross", "slide"]
+
+# Room in the log for what one pivot may write.
+SPARE = 8
+# A hash that tells partitions apart.
+MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
+
+
+# ------------------------------------------------------------------ what a piece brings with it
+
+
+@njit(**INNER)
+def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
+    """The corners between which u_i is free; on a knot none.  A corner at the wrong infinity cuts
+    off nothing."""
+    fence, piece = here.fence[i], here.spot[i].piece
+    fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
+    if piece % 2 == 1:
+        return
+    j = piece // 2
+    if j > 0 and lines.corner[i, j - 1].at < np.inf:
+        fence.low, fence.low_rate = lines.corner[i, j - 1].at, lines.corner[i, j - 1].rate
+    if j < lines.corner.shape[1] and lines.corner[i, j].at > -np.inf:
+        fence.high, fence.high_rate = lines.corner[i, j].at, lines.corner[i, j].rate
+
+
+@njit(**INNER)
+def fence_all(lines, here):  # type: ignore[no-untyped-def]
+    for i in range(here.u.size):
+        set_fence(lines, here, i)
+
+
+@njit(**INNER)
+def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
+    """The convex branch of a piece: the number of jumps to its left."""
+    count = 0
+    for j in range(piece // 2):
+        count += lines.corner[i, j].kind == JUMP
+    if piece % 2 == 1 and side > 0:
+        count += 1
+    return count
+
+
+@njit(**INNER)
+def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped-def]
+    """Write down that coordinate i stands on another piece."""
+    spot = here.spot[i]
+    old, old_side = spot.piece, spot.side
+    entry = rec.log[now.logged]
+    entry.i, entry.piece, entry.side, entry.new = i, old, old_side, piece
+    now.logged += 1
+    if lines.terms.shape[0]:
+        if old % 2 == 0 and lines.slope[i, old // 2].bend == 0.0:
+            terms = lines.terms[i, old // 2]
+            now.sum0 -= terms[0]
+            now.sum1 -= terms[1]
+            now.sum2 -= terms[2]
+        if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
+            terms = lines.terms[i, piece // 2]
+            now.sum0 += terms[0]
+            now.sum1 += terms[1]
+            now.sum2 += terms[2]
+    before, after = branch_of(lines, i, old, old_side), branch_of(lines, i, piece, side)
+    if before != after:
+        mixed = (i + 1) * MIX % PRIME
+        now.hash ^= mixed * (before * SPREAD + 1)
+        now.hash ^= mixed * (after * SPREAD + 1)
+    if not now.along and spot.touched == 0:
+        spot.touched = 1
+        here.few[now.touched] = i
+        now.touched += 1
+    spot.piece, spot.side = piece, side
+    set_fence(lines, here, i)
+    now.pivots += 1
+    now.solved = now.rated = 0
+    # It stands at one end of its new piece; how far the other one is, `ties` says.
+    at_low = (piece > old) == (piece % 2 == 0)
+    spot.gap_low, spot.gap_high = (0.0, -1.0) if at_low else (-1.0, 0.0)
+
+
+@njit(**INNER)
+def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
+    """The slope of coordinate i joins the moving slopes (minus: leaves them) at `rate`."""
+    if rate == 0.0:
+        return
+    pull = mov.along if now.along else mov.across
+    spot = here.spot[i]
+    own = pull[i] if now.mode == ROWS else response(form, i, pull)
+    square, mass = rate * (2.0 * own + rate * spot.own), abs(rate) * here.fence[i].root
+    add_row(form, now.mode, i, rate, pull)
+    if now.along:
+        now.square_along += square
+        now.mass_along += mass
+        spot.carried += rate
+    else:
+        now.square_across += square
+        now.mass_across += mass
+    for c in range(act.column.size):
+        column = act.column[c]
+        if now.along:
+            column.along += rate * here.border[i, c]
+        else:
+            column.across += rate * here.border[i, c]
+    now.ready = 0
+
+
+@njit(**INNER)
+def flat_rate(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """The rate of the slope on which coordinate i stands; 0 where it is in A."""
+    piece = here.spot[i].piece
+    if piece % 2 == 1 or lines.slope[i, piece // 2].bend > 0.0:
+        return 0.0
+    return slope_rate(lines, here, now, i, piece // 2)
+
+
+@njit(**INNER)
+def is_active(lines, here, i):  # type: ignore[no-untyped-def]
+    piece = here.spot[i].piece
+    return piece % 2 == 1 or lines.slope[i, piece // 2].bend > 0.0
+
+
+# ------------------------------------------------------------------ the factor
+
+
+@njit(**INNER)
+def remove(here, act, win, now, i):  # type: ignore[no-untyped-def]
+    """Take coordinate i out of the factor."""
+    size, index, position = now.actives, act.index, here.spot[i].place
+    remove_column(act.factor, size, position, act.work)
+    if now.ready:
+        for row in range(act.column.size + 1):
+            rotate(act.half, row, size, position, act.work)
+    if now.window == BY_TURN:
+        win.free[now.lines] = win.line[position]
+        now.lines += 1
+    for k in range(position, size - 1):
+        index[k] = index[k + 1]
+        win.line[k] = win.line[k + 1]
+        here.spot[index[k]].place = k
+    now.actives = size - 1
+    now.solved = 0
+
+
+@njit(**SUM)
+def pivot_of(form, here, act, now, i, extra):  # type: ignore[no-untyped-def]
+    """The squared pivot of coordinate i with `extra` on its diagonal; its column is ``work[0]``."""
+    size, row = now.actives, act.work[0]
+    product_with(form, now.mode, i, act.index, size, row)
+    for c in range(act.column.size):
+        weight = now.rho * here.border[i, c]
+        for k in range(size):
+            row[k] += weight * here.border[act.index[k], c]
+    forward_substitute(act.factor, size, row)
+    pivot = here.spot[i].diag + extra
+    for k in range(size):
+        pivot -= row[k] * row[k]
+    return pivot
+
+
+@njit(**SUM)
+def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
+    """The rounding of the pivot whose column is ``work[0]``, and the mass of its null direction.
+
+    With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and carries the rounding
+    of that sum, so dependence is a matter of the Rayleigh quotient of v, not of the pivot alone.  A
+    larger pivot, however small, is safe: the error of a solve is proportional to how far alpha
+    moves, not to the inverse of the pivot.
+    """
+    size, row, v = now.actives, act.work[0], act.work[1]
+    for k in range(size):
+        v[k] = row[k]
+    back_substitute(act.factor, size, v)
+    mass = here.spot[i].diag
+    for k in range(size):
+        mass += v[k] * v[k] * here.spot[act.index[k]].diag
+    return tol.rank * EPS * (1.0 + math.sqrt(size)) * mass, mass
+
+
+@njit(**INNER)
+def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-untyped-def]
+    """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
+    size, row = now.actives, act.work[0]
+    pivot = math.sqrt(pivot)
+    for k in range(size):
+        act.factor[k, size] = row[k]
+    act.factor[size, size] = pivot
+    act.index[size] = i
+    here.spot[i].place = size
+    if now.window == BY_TURN:
+        now.lines -= 1
+        line = win.free[now.lines]
+        win.line[size] = line
+        store, own = form.store, form.slot[i]
+        for k in range(now.looked):
+            win.panel[line, k] = store[own, here.near[k]]
+    if now.ready:
+        for r in range(act.column.size + 1):
+            value = here.border[i, r - 1] if r else aim_of(form, lines, here, act, mov, now, i)
+            for k in range(size):
+                value -= row[k] * act.half[r, k]
+            act.half[r, size] = value / pivot
+    now.actives = size + 1
+    now.solved = 0
+
+
+# ------------------------------------------------------------------ principal pivots
+
+
+@njit(**INNER)
+def ready_for(form, lines, here, act, mov, win, rec, now, i):  # type: ignore[no-untyped-def]
+    """Whether a pivot of coordinate i can be made without asking for anything."""
+    if now.mode == ROWS and form.slot[i] < 0:
+        now.want = i
+        return MISSING
+    if now.actives + 1 >= act.index.size:
+        return FULL
+    if now.logged + SPARE >= rec.log.size:
+        return RECORD_FULL
+    if now.window == BY_TURN and (now.lines == 0 or now.looked == win.panel.shape[1]):
+        close_window(form, lines, here, act, mov, win, now)
+    return GO
+
+
+@njit(**INNER)
+def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+    """Coordinate i goes to slope j, from wherever it stands; alpha is written by the caller."""
+    if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
+        close_window(form, lines, here, act, mov, win, now)
+    if is_active(lines, here, i):
+        remove(here, act, win, now, i)
+    else:
+        pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
+    set_piece(lines, here, rec, now, i, 2 * j, 0)
+    bend = lines.slope[i, j].bend
+    if bend > 0.0:
+        # 1 / bend on the diagonal keeps it independent.
+        pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
+        append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
+        return
+    rate = flat_rate(lines, here, now, i)
+    if now.window == BY_TURN and rate != 0.0:
+        close_window(form, lines, here, act, mov, win, now)
+    pull_on(form, here, act, mov, now, i, rate)
+
+
+@njit(**INNER)
+def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+    """Coordinate i goes to slope j and takes up its alpha."""
+    piece = here.spot[i].piece
+    if now.window == BY_TURN:
+        if piece % 2 == 1:
+            here.u[i] = corner_now(lines, here, now, i, piece // 2)
+        look_at(form, here, act, win, now, i)
+    elif now.window and piece % 2 == 1:
+        here.u[i] = corner_now(lines, here, now, i, piece // 2)
+    to_slope(form, lines, here, act, mov, win, rec, now, i, j)
+    here.alpha[i] = slope_value(lines, here, now, i, j, here.u[i])
+
+
+@njit(**INNER)
+def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # type: ignore[no-untyped-def]
+    """Coordinate i goes from a slope onto the knot (or pin) at `corner`."""
+    spot = here.spot[i]
+    piece = spot.piece
+    slope = piece // 2
+    if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
+        close_window(form, lines, here, act, mov, win, now)
+    if is_active(lines, here, i):
+        remove(here, act, win, now, i)
+    here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
+    pivot = pivot_of(form, here, act, now, i, 0.0)
+    independent = True
+    if not pivot > tol.dependent * spot.diag:
+        rounding, mass = rounding_of(here, act, now, tol, i)
+        if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
+            now.want = i
+            return INDEFINITE
+        independent = pivot > rounding
+    pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
+    set_piece(lines, here, rec, now, i, 2 * corner + 1, side)
+    if independent:
+        append(form, lines, here, act, mov, win, now, i, pivot)
+        return GO
+    inward = -1.0 if slope == corner else 1.0
+    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, False)
+    if code == UNBOUNDED and not now.moved_here:
+        # Nothing has moved yet: back to where it was.
+        to_slope(form, lines, here, act, mov, win, rec, now, i, slope)
+        now.want = i
+        if now.offence * abs(now.stop - now.tau) <= slack_of(here, now, tol, i):
+            # Walls that meet in a single point admit no motion at all; what seems to move there
+            # is rounding.
+            excuse(here, now, i, 0.0)
+            return GO
+    return code
+
+
+@njit(**INNER)
+def slack_of(here, now, tol, i):  # type: ignore[no-untyped-def]
+    """How far coordinate i may drift where nothing can stop it."""
+    size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * now.length)
+    return tol.forgiven * size + 20.0 * here.fence[i].root * now.noise
+
+
+@njit(**INNER)
+def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
+    """Take the fences of coordinate i away: until the next step (which is kept short), or where
+    `speed` is 0 until the route ends."""
+    fence = here.fence[i]
+    fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
+    here.spot[i].excused = 1 if speed > 0.0 else 2
+    now.excused += 1
+    if speed > 0.0:
+        now.slack_speed = max(now.slack_speed, speed)
+    now.due = 0
+
+
+# ------------------------------------------------------------------ exchange
+
+
+@njit(**SUM)
+def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-untyped-def]
+    """The motion of alpha_A (``work[1]``) and b (``column.rate``) that, for alpha_i rising at rate 1,
+    keeps u_A and the border equations where they are."""
+    size = now.actives
+    pivot_of(form, here, act, now, i, 0.0)
+    if not now.ready:
+        prepare(form, lines, here, act, mov, now)
+    x = act.work[0]
+    for k in range(size):
+        x[k] = -x[k]
+    for c in range(act.column.size):
+        act.column[c].short = here.border[i, c]
+    finish(act, now, tol, x, act.work[1])
+    now.solved = 0
+
+
+@njit(**INNER)
+def room_of(lines, here, now, i, way):  # type: ignore[no-untyped-def]
+    """How far alpha of coordinate i, on a knot, can rise (way > 0) or fall; a pin has one end."""
+    spot = here.spot[i]
+    j = spot.piece // 2
+    u = corner_now(lines, here, now, i, j)
+    if way > 0.0:
+        if spot.side == 1:
+            return np.inf
+        return slope_value(lines, here, now, i, j, u) - here.alpha[i]
+    if spot.side == -1:
+        return np.inf
+    return here.alpha[i] - slope_value(lines, here, now, i, j + 1, u)
+
+
+@njit(**INNER)
+def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-untyped-def]
+    """Who reaches the end of its knot first when alpha moves along the null direction ``work[1]``
+    times `way` (i itself by `way`): its place in A (size for i, -1 for none) and the length.
+
+    Among several the one with the largest weight: the exchange is the better conditioned.
+    """
+    size, v = now.actives, act.work[1]
+    step = np.inf
+    for k in range(size + 1):
+        j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
+        if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
+            room = max(room_of(lines, here, now, j, weight), 0.0) / abs(weight)
+            step = min(step, room)
+    found, best = -1, 0.0
+    if step == np.inf:
+        return found, step
+    for k in range(size + 1):
+        j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
+        size_k = abs(weight)
+        if size_k > tol.light * largest and here.spot[j].piece % 2 == 1:
+            room = max(room_of(lines, here, now, j, weight), 0.0)
+            near = near_a_of(here, now, tol, j, 0.0)
+            if room <= step * size_k + near and size_k > best:
+                found, best = k, size_k
+    return found, step
+
+
+@njit(**INNER)
+def move_along(form, here, act, mov, win, now, tol, i, length):  # type: ignore[no-untyped-def]
+    """alpha moves along the null direction: u moves with it, by rounding only.
+
+    A pivot of 1e-14 still means ``|Q v|`` of 1e-7 off A.
+    """
+    size, v, du = now.actives, act.work[1], here.du
+    here.alpha[i] += length
+    for k in range(size):
+        here.alpha[act.index[k]] += length * v[k]
+    for c in range(act.column.size):
+        act.column[c].b += length * act.column[c].rate
+    if now.mode == ROWS:
+        for k in range(du.size):
+            du[k] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], length * v[k], du)
+        add_row(form, now.mode, i, length, du)
+    else:
+        dw = mov.dw
+        for c in range(dw.size):
+            dw[c] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], length * v[k], dw)
+        add_row(form, now.mode, i, length, dw)
+        for c in range(dw.size):
+            mov.w[c] += dw[c]
+        for k in range(du.size):
+            du[k] = response(form, k, dw)
+    for k in range(du.size):
+        for c in range(act.column.size):
+            du[k] += here.border[k, c] * length * act.column[c].rate
+        here.u[k] += du[k]
+        if abs(du[k]) > near_of(here, now, tol, k):
+            now.due = 0
+    now.moved_here = 1
+    now.rated = 0
+
+
+@njit(**INNER)
+def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either):  # type: ignore[no-untyped-def]
+    """Coordinate i, on a knot but dependent on A, moves along the null direction until some
+    coordinate reaches the end of its knot; that one leaves A and i takes its place.
+
+    alpha_i moves `inward` (`either`: whichever way is shorter).
+    """
+    widen(form, lines, here, act, mov, win, now)
+    for _ in range(here.u.size):
+        null_direction(form, here, act, mov, lines, now, tol, i)
+        largest = 1.0
+        for k in range(now.actives):
+            largest = max(largest, abs(act.work[1, k]))
+        way = inward
+        found, step = first_end(lines, here, act, now, tol, i, way, largest)
+        if either:
+            other, shorter = first_end(lines, here, act, now, tol, i, -way, largest)
+            if shorter < step:
+                way, found, step = -way, other, shorter
+        if found < 0:
+            return UNBOUNDED
+        rising = way > 0.0
+        j = i
+        if found < now.actives:
+            j = act.index[found]
+            rising = way * act.work[1, found] > 0.0
+        if step > 0.0:
+            move_along(form, here, act, mov, win, now, tol, i, way * step)
+        slope = here.spot[j].piece // 2 + (0 if rising else 1)
+        if j == i:
+            # It went through its whole knot: on to the far slope without ever joining A.
+            set_piece(lines, here, rec, now, i, 2 * slope, 0)
+            bend = lines.slope[i, slope].bend
+            if bend > 0.0:
+                pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
+                append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
+            else:
+                pull_on(form, here, act, mov, now, i, flat_rate(lines, here, now, i))
+            here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
+            return GO
+        leave(form, lines, here, act, mov, win, rec, now, j, slope)
+        pivot = pivot_of(form, here, act, now, i, 0.0)
+        independent = pivot > tol.dependent * here.spot[i].diag
+        if not independent:
+            rounding, _mass = rounding_of(here, act, now, tol, i)
+            independent = pivot > rounding
+        if independent:
+            append(form, lines, here, act, mov, win, now, i, pivot)
+            return GO
+        if now.logged + SPARE >= rec.log.size:
+            return STUCK
+    return STUCK
+
+
+# ------------------------------------------------------------------ pass on, slide
+
+
+@njit(**INNER)
+def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
+    """Coordinate i passes on to the neighbouring piece (way +1: larger u, on a knot larger alpha)."""
+    code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+    if code != GO:
+        return code
+    piece = here.spot[i].piece
+    j = piece // 2
+    if piece % 2 == 1:
+        leave(form, lines, here, act, mov, win, rec, now, i, j if way > 0 else j + 1)
+        return GO
+    corner = j if way > 0 else j - 1
+    kind = lines.corner[i, corner].kind
+    if kind == SEAM:
+        leave(form, lines, here, act, mov, win, rec, now, i, j + 1 if way > 0 else j - 1)
+        return GO
+    side = 0
+    if kind == JUMP:
+        side = -1 if way > 0 else 1
+    return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
+
+
+@njit(**INNER)
+def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """b slides along ``column.slide`` (no change in alpha) until a coordinate meets a corner."""
+    widen(form, lines, here, act, mov, win, now)
+    step, largest = np.inf, 0.0
+    for i in range(here.u.size):
+        du = 0.0
+        for c in range(act.column.size):
+            du += here.border[i, c] * act.column[c].slide
+        here.du[i] = du
+        largest = max(largest, abs(du))
+    chosen, best = -1, 0.0
+    for attempt in range(2):
+        for i in range(here.u.size):
+            du, fence = here.du[i], here.fence[i]
+            if here.spot[i].piece % 2 == 1 or abs(du) <= 1e-12 * largest:
+                continue
+            off = fence.shift * now.mu
+            room = fence.high + fence.high_rate * now.t + off - here.u[i]
+            if du < 0.0:
+                room = here.u[i] - fence.low - fence.low_rate * now.t - off
+            room = max(room, 0.0)
+            if attempt == 0:
+                step = min(step, room / abs(du))
+            elif room <= step * abs(du) + near_of(here, now, tol, i) and abs(du) > best:
+                chosen, best = i, abs(du)
+        if step == np.inf:
+            now.rated = 0
+            return UNBALANCED
+    now.rated = 0
+    way = 1 if here.du[chosen] > 0.0 else -1
+    code = ready_for(form, lines, here, act, mov, win, rec, now, chosen)
+    if code != GO:
+        return code
+    for i in range(here.u.size):
+        here.u[i] += step * here.du[i]
+    for c in range(act.column.size):
+        act.column[c].b += step * act.column[c].slide
+    now.offence = np.inf
+    if step > 0.0:
+        now.moved_here = 1
+    corner = here.spot[chosen].piece // 2 - (0 if way > 0 else 1)
+    if lines.corner[chosen, corner].kind == JUMP and not now.pin:
+        here.tied[here.tied.size - 1] = 2 * chosen + (1 if way > 0 else 0)
+        now.walls = 1
+        return WALLS
+    return cross(form, lines, here, act, mov, win, rec, now, tol, chosen, way)
+
+
+@njit(**INNER)
+def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Take the coordinates listed in ``mov.flips``, all on their pieces, into the factor one by one.
+
+    Whose Rayleigh quotient is below ``now.least`` is exchanged: it or another one gives up its knot.
+    """
+    while now.admitted < now.flips:
+        i = mov.flips[now.admitted]
+        code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+        if code != GO:
+            return code
+        now.admitted += 1
+        piece = here.spot[i].piece
+        if piece % 2 == 0:
+            bend = lines.slope[i, piece // 2].bend
+            if bend > 0.0:
+                pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
+                append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
+            continue
+        pivot = pivot_of(form, here, act, now, i, 0.0)
+        independent = pivot > tol.dependent * here.spot[i].diag
+        if not independent:
+            rounding, mass = rounding_of(here, act, now, tol, i)
+            if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
+                now.want = i
+                return INDEFINITE
+            independent = pivot > max(rounding, now.least * mass)
+        if independent:
+            append(form, lines, here, act, mov, win, now, i, pivot)
+            continue
+        code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, True)
+        if code != GO:
+            return code
+    return ARRIVED

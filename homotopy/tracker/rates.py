@@ -1,0 +1,343 @@
+"""How fast everything moves on the present segment.
+
+    [ Q_AA + D_A   B_A ] [ alpha_A' ]   [ corner_A' - Q_AF slope_F' ]
+    [ B_A^T        0   ] [ b'       ] = [ e'  - B_F^T slope_F'      ]
+    u' = Q_:A alpha_A' + Q_:F slope_F' + B b'
+
+``Q_:F slope_F'`` (the pull of the moving slopes) changes only with the pieces and is kept.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from homotopy.gram.products import weighted_rows
+from homotopy.tracker.factor import (
+    back_substitute,
+    eliminate_border,
+    forward_substitute,
+    null_of_border,
+)
+from homotopy.tracker.state import BY_TURN, INNER, ROWS, SUM
+from homotopy.tracker.tolerances import EPS
+
+__all__ = ["all_rates", "rate_of", "solve"]
+
+
+# ------------------------------------------------------------------ polylines here and now
+
+
+@njit(**INNER)
+def corner_now(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+    corner = lines.corner[i, j]
+    return corner.at + corner.rate * now.t + here.fence[i].shift * now.mu
+
+
+@njit(**INNER)
+def corner_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+    return lines.corner[i, j].rate * now.dt + here.fence[i].shift * now.dmu
+
+
+@njit(**INNER)
+def slope_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+    slope, fence = lines.slope[i, j], here.fence[i]
+    return slope.rate * now.dt + (fence.lift + slope.bend * fence.shift) * now.dmu
+
+
+@njit(**INNER)
+def slope_value(lines, here, now, i, j, u):  # type: ignore[no-untyped-def]
+    """alpha of slope j of coordinate i at response u."""
+    slope, fence = lines.slope[i, j], here.fence[i]
+    off = (fence.lift + slope.bend * fence.shift) * now.mu
+    value = slope.at + slope.rate * now.t + off
+    if slope.bend > 0.0:
+        value -= slope.bend * u
+    return value
+
+
+@njit(**INNER)
+def near_of(here, now, tol, i):  # type: ignore[no-untyped-def]
+    """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
+    fence = here.fence[i]
+    size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
+    return tol.near * size + fence.root * now.noise + now.blur * abs(here.du[i])
+
+
+@njit(**INNER)
+def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
+    """The same for alpha_i, which moves at `rate`, and the end of its knot."""
+    fence, spot = here.fence[i], here.spot[i]
+    unit = spot.height
+    rounding = 8.0 * EPS * abs(here.alpha[i]) + now.blur * abs(rate)
+    if fence.root > 0.0:
+        size = max(fence.scale, 0.01 * fence.root * now.length)
+        unit = min(unit, size / spot.diag) if unit > 0.0 else size / spot.diag
+        rounding += now.noise / fence.root
+    return tol.near * unit + rounding
+
+
+# ------------------------------------------------------------------ products
+
+
+@njit(**SUM)
+def product_with(form, mode, i, index, size, out):  # type: ignore[no-untyped-def]
+    """``Q_ij`` for j in `index`."""
+    if mode == ROWS:
+        store, slot, own = form.store, form.slot, form.slot[i]
+        for k in range(size):
+            out[k] = store[own, index[k]] if own >= 0 else store[slot[index[k]], i]
+        return
+    phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr
+    for k in range(size):
+        total = 0.0
+        j = index[k]
+        if phi.size:
+            for c in range(phi.shape[1]):
+                total += phi[i, c] * phi[j, c]
+        else:
+            p, q = indptr[i], indptr[j]
+            while p < indptr[i + 1] and q < indptr[j + 1]:
+                if indices[p] == indices[q]:
+                    total += data[p] * data[q]
+                    p += 1
+                    q += 1
+                elif indices[p] < indices[q]:
+                    p += 1
+                else:
+                    q += 1
+        out[k] = total
+
+
+@njit(**SUM)
+def response(form, i, w):  # type: ignore[no-untyped-def]
+    """``<phi_i, w>``."""
+    total = 0.0
+    phi, data, indices = form.phi, form.data, form.indices
+    if phi.size:
+        for c in range(phi.shape[1]):
+            total += phi[i, c] * w[c]
+    else:
+        for p in range(form.indptr[i], form.indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+    return total
+
+
+@njit(**SUM)
+def add_row(form, mode, i, weight, out):  # type: ignore[no-untyped-def]
+    """``out += weight * Q_i:`` on columns of Q, ``weight * phi_i`` on features."""
+    if mode == ROWS:
+        store, own = form.store, form.slot[i]
+        for k in range(out.size):
+            out[k] += weight * store[own, k]
+    elif form.phi.size:
+        phi = form.phi
+        for c in range(out.size):
+            out[c] += weight * phi[i, c]
+    else:
+        for p in range(form.indptr[i], form.indptr[i + 1]):
+            out[form.indices[p]] += weight * form.data[p]
+
+
+# ------------------------------------------------------------------ the segment
+
+
+@njit(**INNER)
+def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
+    """The right-hand side of the active system for coordinate i."""
+    piece = here.spot[i].piece
+    j = piece // 2
+    if piece % 2 == 1:
+        aim = corner_rate(lines, here, now, i, j)
+    else:
+        aim = slope_rate(lines, here, now, i, j) / lines.slope[i, j].bend
+    pull = mov.along if now.along else mov.across
+    aim -= pull[i] if now.mode == ROWS else response(form, i, pull)
+    for c in range(act.column.size):
+        column = act.column[c]
+        balance = column.along if now.along else column.across
+        aim -= now.rho * here.border[i, c] * balance
+    return aim
+
+
+@njit(**INNER)
+def prepare(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """``half = R^{-T} [aim, B]`` anew."""
+    size = now.actives
+    for k in range(size):
+        i = act.index[k]
+        act.half[0, k] = aim_of(form, lines, here, act, mov, now, i)
+        for c in range(act.column.size):
+            act.half[c + 1, k] = here.border[i, c]
+    for row in range(act.column.size + 1):
+        forward_substitute(act.factor, size, act.half[row])
+    now.ready = 1
+
+
+@njit(**SUM)
+def finish(act, now, tol, x, out):  # type: ignore[no-untyped-def]
+    """``out`` = alpha part of the solution for ``x = R^{-T} right``; b part into ``column.rate``.
+
+    ``column.short`` holds minus what the border asks for.  Returns the rank of the border.
+    """
+    size, half, m = now.actives, act.half, act.column.size
+    for c in range(m):
+        total, mass = 0.0, 0.0
+        for k in range(size):
+            part = half[c + 1, k] * x[k]
+            total += part
+            mass += abs(part)
+        act.column[c].mass = mass + abs(act.column[c].short)
+        act.column[c].short += total
+        for e in range(c + 1):
+            total = 0.0
+            for k in range(size):
+                total += half[c + 1, k] * half[e + 1, k]
+            act.schur[c, e] = total
+            act.schur[e, c] = total
+    rank = 0
+    if m:
+        rank = eliminate_border(act.schur, act.column, tol.spread / now.rho)
+    for k in range(size):
+        value = x[k]
+        for c in range(m):
+            value -= act.column[c].rate * half[c + 1, k]
+        out[k] = value
+    back_substitute(act.factor, size, out)
+    return rank
+
+
+@njit(**INNER)
+def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
+    """Whether the balance asks for what the active coordinates cannot give; then ``column.slide``
+    is the way for b to go: against the growth of ``B^T alpha`` that is asked for."""
+    left = abs(now.stop - now.tau)
+    for q in range(rank, act.column.size):
+        dead = act.column[act.column[q].order]
+        short = dead.short
+        if (
+            abs(short) > tol.unbalanced * dead.mass
+            and abs(short) * left > tol.forgiven * now.height
+        ):
+            null_of_border(act.schur, act.column, rank, q)
+            if short * now.sign < 0.0:
+                for c in range(act.column.size):
+                    act.column[c].slide = -act.column[c].slide
+            return True
+    return False
+
+
+@njit(**SUM)
+def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """alpha_A', b' and w' for the present pieces; False where b must slide first."""
+    if not now.ready:
+        prepare(form, lines, here, act, mov, now)
+    size, m = now.actives, act.column.size
+    for c in range(m):
+        column = act.column[c]
+        column.short = (column.along if now.along else column.across) - column.target_rate
+    rank = finish(act, now, tol, act.half[0], act.rate)
+    if rank < m and unsupported(act, now, tol, rank):
+        return False
+    for c in range(m):
+        column = act.column[c]
+        lift = column.along if now.along else column.across
+        for k in range(size):
+            lift += here.border[act.index[k], c] * act.rate[k]
+        column.lift = column.rate + now.rho * lift
+    mass, fastest = 0.0, 0.0
+    for k in range(size):
+        speed = abs(act.rate[k])
+        mass += speed * here.fence[act.index[k]].root
+        fastest = max(fastest, speed)
+    mass += now.mass_along if now.along else now.mass_across
+    now.rate_noise, now.fastest = tol.speed * EPS * mass, fastest
+    if now.mode != ROWS:
+        pull, dw = mov.along if now.along else mov.across, mov.dw
+        for c in range(dw.size):
+            dw[c] = pull[c]
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], act.rate[k], dw)
+    now.solved, now.rated = 1, 0
+    return True
+
+
+@njit(**SUM)
+def rate_of(form, here, act, mov, now, i):  # type: ignore[no-untyped-def]
+    """u_i' for the present direction."""
+    total = 0.0
+    if now.mode == ROWS:
+        store, slot, index, rate = form.store, form.slot, act.index, act.rate
+        total = mov.along[i] if now.along else mov.across[i]
+        own = slot[i]
+        if own >= 0:
+            for k in range(now.actives):
+                total += store[own, index[k]] * rate[k]
+        else:
+            for k in range(now.actives):
+                total += store[slot[index[k]], i] * rate[k]
+    else:
+        total = response(form, i, mov.dw)
+    for c in range(act.column.size):
+        total += here.border[i, c] * act.column[c].lift
+    return total
+
+
+@njit(**INNER)
+def add_border(here, act, now):  # type: ignore[no-untyped-def]
+    """Add ``B b'`` to u' of those looked at."""
+    du, near = here.du, here.near
+    for c in range(act.column.size):
+        lift = act.column[c].lift
+        for k in range(now.looked):
+            du[near[k]] += lift * here.border[near[k], c]
+
+
+@njit(**INNER)
+def all_rates(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+    """u' of the coordinates looked at."""
+    du, size, near, count = here.du, now.actives, here.near, now.looked
+    if now.mode == ROWS:
+        pull = mov.along if now.along else mov.across
+        if now.window == BY_TURN:
+            sums = win.sums[:count]
+            for k in range(count):
+                sums[k] = pull[near[k]]
+            weighted_rows(win.panel, win.line[:size], act.rate[:size], sums)
+            for k in range(count):
+                du[near[k]] = sums[k]
+        else:
+            for i in range(du.size):
+                du[i] = pull[i]
+            for k in range(size):
+                win.rows[k] = form.slot[act.index[k]]
+            weighted_rows(form.store, win.rows[:size], act.rate[:size], du)
+    elif now.packed:
+        sums, width = win.sums[:count], mov.dw.size
+        for k in range(count):
+            sums[k] = 0.0
+        weighted_rows(win.packed, win.rows[:width], mov.dw, sums)
+        for k in range(count):
+            du[near[k]] = sums[k]
+    else:
+        responses(form, near, count, mov.dw, du)
+    add_border(here, act, now)
+    now.rated = 1
+
+
+@njit(**SUM)
+def responses(form, rows, count, w, out):  # type: ignore[no-untyped-def]
+    """``out[i] = <phi_i, w>`` for i in `rows`.
+
+    Not by `response`: the call in the loop makes a whole path a fifth slower.
+    """
+    phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr
+    for k in range(count):
+        i = rows[k]
+        total = 0.0
+        if phi.size:
+            for c in range(phi.shape[1]):
+                total += phi[i, c] * w[c]
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                total += data[p] * w[indices[p]]
+        out[i] = total

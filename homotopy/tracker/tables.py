@@ -1,0 +1,95 @@
+"""Polylines as the tracker reads them: records, scales, and the losses as polynomials in t."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.model import Problem
+from homotopy.tracker.state import CORNER, SLOPE, Lines
+
+__all__ = ["empty_lines", "fill", "loss_terms", "scales"]
+
+Array = npt.NDArray[np.float64]
+
+
+def empty_lines(n: int, corners: int) -> Lines:
+    slope = np.zeros((n, corners + 1), SLOPE).view(np.recarray)
+    corner = np.zeros((n, corners), CORNER).view(np.recarray)
+    return Lines(slope, corner, np.zeros((0, corners + 1, 3)))
+
+
+def fill(lines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
+    """Write slopes and corners, each as (value, rate)."""
+    for table, (at, rate) in ((lines.slope, slope), (lines.corner, corner)):
+        table.at[:] = at
+        # What stands at an infinity does not move.
+        table.rate[:] = np.where(np.isfinite(at), rate, 0.0)
+    lines.slope.bend[:] = curvature
+    lines.corner.kind[:] = kind
+
+
+def scales(problem: Problem, ends: tuple[float, ...]) -> tuple[Array, Array]:
+    """For each coordinate its smallest corner that is not 0 and its largest slope, at both ends of
+    the span; 0 where there is none."""
+    lines, n = problem.polylines, problem.gram.size
+    base, height = np.full(n, np.inf), np.zeros(n)
+    for t in ends:
+        snap = lines.at(t)
+        size = np.abs(snap.corner)
+        # What passes through 0 leaves rounding behind.
+        rounding = 1e-14 * np.abs(lines.corner0)
+        with np.errstate(invalid="ignore"):
+            real = np.isfinite(size) & (size > np.where(np.isfinite(rounding), rounding, 0.0))
+        base = np.minimum(base, np.where(real, size, np.inf).min(axis=1))
+        slope = np.abs(snap.slope)
+        height = np.maximum(height, np.where(np.isfinite(slope), slope, 0.0).max(axis=1))
+    return np.where(np.isfinite(base), base, 0.0), height
+
+
+def loss_terms(problem: Problem, start: float, stop: float) -> Array:
+    """On slope j the loss is ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``; the coefficients
+    of 1, t, t^2 in c_ij, shape (n, K+1, 3).
+
+    Empty where the origin of the loss is not affine in t or crosses a corner.
+    """
+    lines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
+    nothing = np.zeros((0, k + 1, 3))
+    if start == stop:
+        return nothing
+    times = (start, 0.5 * (start + stop), stop)
+    origins = [np.full(n, problem.model.loss_origin(t), dtype=float) for t in times]
+    bent = origins[0] + origins[2] - 2.0 * origins[1]
+    if not np.all(np.abs(bent) <= 1e-14 * np.abs(origins).max(axis=0)):
+        return nothing
+    rate = (origins[2] - origins[0]) / (stop - start)
+    const = origins[0] - rate * start
+    rows = np.arange(n)
+    # The slope on which the origin lies, the same at both ends of the span.
+    homes = [
+        (origin[:, None] >= lines.at(t).corner).sum(axis=1)
+        for t, origin in ((start, origins[0]), (stop, origins[2]))
+    ]
+    home = homes[0]
+    if np.any(home != homes[1]):
+        return nothing
+    slope0 = np.where(np.isfinite(lines.slope0), lines.slope0, 0.0)
+    slope1 = np.where(np.isfinite(lines.slope0), lines.slope1, 0.0)
+    bend = lines.curvature
+    terms = np.zeros((n, k + 1, 3))
+    for j in range(k):
+        known = np.isfinite(lines.corner0[:, j])
+        corner = np.where(known, lines.corner0[:, j], 0.0), np.where(known, lines.corner1[:, j], 0)
+        step = slope0[:, j + 1] - slope0[:, j], slope1[:, j + 1] - slope1[:, j]
+        curve = 0.5 * (bend[:, j + 1] - bend[:, j])[:, None]
+        terms[:, j + 1] = terms[:, j] + _product(step, corner) - curve * _product(corner, corner)
+    base = _product((slope0[rows, home], slope1[rows, home]), (const, rate))
+    base -= 0.5 * bend[rows, home][:, None] * _product((const, rate), (const, rate))
+    return np.ascontiguousarray(terms + (base - terms[rows, home])[:, None, :])
+
+
+def _product(p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
+    """The coefficients of the product of two affine functions, shape (n, 3)."""
+    return np.stack([p[0] * q[0], p[0] * q[1] + p[1] * q[0], p[1] * q[1]], axis=1)

@@ -1,0 +1,281 @@
+"""Which way the path goes from here, where several coordinates stand on corners at once.
+
+Ties are the normal case: repeated rows, integer features, symmetric data.  They are an ordering
+problem.  Imagine every coordinate that stands on a corner an infinitesimal distance away from it,
+each its own generic multiple of one epsilon: then no two events coincide, every pivot is an
+ordinary one, and the path through the point is one of finitely many segments of infinitesimal
+length.  They are followed as any segment is: by speeds and the first event, with the distances kept
+in units of epsilon.  Nothing is perturbed in the numbers that are kept; epsilon only decides who is
+first.  Where nobody moves off its piece any more the next segment has positive length.
+
+The perturbed problem is a parametric problem of the same kind, in general position, that has the
+present point and pieces for a solution; so no partition returns and the order is finite, whatever
+the distances are.  They are drawn anew at every point (a low-discrepancy sequence over coordinate,
+end and point), so that a decision that rounding has spoiled is not taken the same way again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from homotopy.model.polyline import JUMP
+from homotopy.tracker.pivots import cross, excuse, pivot_of, room_of, slide
+from homotopy.tracker.rates import (
+    corner_rate,
+    near_a_of,
+    near_of,
+    rate_of,
+    slope_rate,
+    solve,
+)
+from homotopy.tracker.factor import back_substitute, forward_substitute
+from homotopy.tracker.state import BY_TURN, GO, INNER, STUCK, WALLS
+
+__all__ = ["linger", "turn"]
+
+GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
+
+
+# ------------------------------------------------------------------ who is tied
+
+
+@njit(**INNER)
+def tie(here, now, i):  # type: ignore[no-untyped-def]
+    """Note that coordinate i stands on a corner or at an end of its knot."""
+    spot = here.spot[i]
+    here.tied[now.tied] = i
+    now.tied += 1
+    if spot.point != now.point:
+        spot.point, spot.crossed = now.point, 0
+        spot.gap_low = spot.gap_high = -1.0
+
+
+@njit(**INNER)
+def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+    """List the coordinates standing on a corner, and those at an end of their knot."""
+    now.tied = now.moved_here = 0
+    u, near = here.u, here.near
+    for k in range(now.looked):
+        i = near[k]
+        fence = here.fence[i]
+        place = u[i] - fence.shift * now.mu
+        gap = min(
+            fence.high + fence.high_rate * now.t - place,
+            place - fence.low - fence.low_rate * now.t,
+        )
+        if gap <= near_of(here, now, tol, i):
+            tie(here, now, i)
+    for k in range(now.actives):
+        i = act.index[k]
+        if here.spot[i].piece % 2 == 1:
+            room = min(room_of(lines, here, now, i, 1.0), room_of(lines, here, now, i, -1.0))
+            if room <= near_a_of(here, now, tol, i, act.rate[k] if now.solved else 0.0):
+                tie(here, now, i)
+
+
+@njit(**INNER)
+def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
+    """An infinitesimal distance: what it is known to be, or a fresh generic number."""
+    if gap >= 0.0:
+        return gap
+    value = GOLDEN * (2 * i + high + 1) + PLASTIC * now.point
+    return 0.5 + value - np.floor(value)
+
+
+# ------------------------------------------------------------------ speeds
+
+
+@njit(**INNER)
+def end_rate(lines, here, now, i, j, corner):  # type: ignore[no-untyped-def]
+    """How fast the end of knot `corner` at slope j moves."""
+    rate, bend = slope_rate(lines, here, now, i, j), lines.slope[i, j].bend
+    return rate - bend * corner_rate(lines, here, now, i, corner)
+
+
+@njit(**INNER)
+def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-def]
+    """The speeds of coordinate i towards its low and high corner (bottom and top of its knot); 0
+    where it is not there, or too slow to tell."""
+    spot, left = here.spot[i], abs(now.stop - now.tau)
+    down = up = 0.0
+    j = spot.piece // 2
+    if spot.piece % 2 == 1:
+        rate = act.rate[spot.place]
+        near = near_a_of(here, now, tol, i, rate)
+        still = 2.0 * near / left + now.fastest * 1e-15
+        if spot.side <= 0 and room_of(lines, here, now, i, 1.0) <= near:
+            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+        if spot.side >= 0 and room_of(lines, here, now, i, -1.0) <= near:
+            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+    else:
+        if not now.rated:
+            here.du[i] = rate_of(form, here, act, mov, now, i)
+        fence, rate = here.fence[i], here.du[i]
+        near = near_of(here, now, tol, i)
+        still = 2.0 * near / left + now.rate_noise * fence.root
+        place, pace = here.u[i] - fence.shift * now.mu, fence.shift * now.dmu
+        if fence.high + fence.high_rate * now.t - place <= near:
+            up = now.sign * (rate - fence.high_rate * now.dt - pace)
+        if place - fence.low - fence.low_rate * now.t <= near:
+            down = now.sign * (fence.low_rate * now.dt + pace - rate)
+    return down if down > still else 0.0, up if up > still else 0.0, still
+
+
+@njit(**INNER)
+def first_event(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
+    speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
+    now.walls = 0
+    chosen, chosen_way, speed, slow, soonest = -1, 0, 0.0, 0.0, np.inf
+    for q in range(now.tied):
+        i = here.tied[q]
+        down, up, still = ways(form, lines, here, act, mov, now, tol, i)
+        spot = here.spot[i]
+        if down == 0.0 and up == 0.0:
+            continue
+        way = 1 if up > 0.0 else -1
+        pace = max(up, down)
+        if spot.piece % 2 == 0 and not now.pin:
+            corner = spot.piece // 2 - (1 if way < 0 else 0)
+            if lines.corner[i, corner].kind == JUMP:
+                now.walls += 1
+                here.tied[here.tied.size - now.walls] = 2 * i + (1 if way > 0 else 0)
+                continue
+        gap = spot.gap_high if way > 0 else spot.gap_low
+        # A knot runs the other way: towards its top (larger alpha) u would fall.
+        time = distance(now, i, gap, way) / pace
+        if time < soonest:
+            chosen, chosen_way, speed, slow, soonest = i, way, pace, still, time
+    return chosen, chosen_way, speed, slow, soonest
+
+
+@njit(**INNER)
+def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
+    """Bring the infinitesimal distances up to date."""
+    if time == 0.0:
+        return
+    for q in range(now.tied):
+        i = here.tied[q]
+        spot, fence = here.spot[i], here.fence[i]
+        j = spot.piece // 2
+        if spot.piece % 2 == 1:
+            rate = act.rate[spot.place]
+            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+        else:
+            pace = fence.shift * now.dmu
+            up = now.sign * (here.du[i] - fence.high_rate * now.dt - pace)
+            down = now.sign * (fence.low_rate * now.dt + pace - here.du[i])
+        if np.isfinite(up):
+            spot.gap_high = max(distance(now, i, spot.gap_high, 1) - up * time, 0.0)
+        if np.isfinite(down):
+            spot.gap_low = max(distance(now, i, spot.gap_low, -1) - down * time, 0.0)
+
+
+# ------------------------------------------------------------------ the turn
+
+
+@njit(**INNER)
+def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """Choose pieces for the tied coordinates so that none moves off its piece.
+
+    Returns `GO` with the rates solved for, `WALLS` where the path ends at a jump, or what is in
+    the way.
+    """
+    now.point += 1
+    now.pivots_here = 0
+    stand(lines, here, act, now, tol)
+    most = 100 + tol.patience * now.tied
+    while True:
+        if now.pivots_here > most:
+            return STUCK
+        if not now.solved and not solve(form, lines, here, act, mov, now, tol):
+            now.pivots_here += 1
+            code = slide(form, lines, here, act, mov, win, rec, now, tol)
+            if code != GO:
+                return code
+            stand(lines, here, act, now, tol)
+            continue
+        i, way, speed, slow, time = first_event(form, lines, here, act, mov, now, tol)
+        if i < 0:
+            return WALLS if now.walls else GO
+        now.pivots_here += 1
+        spot = here.spot[i]
+        spot.crossed += 1
+        now.offence = speed
+        if spot.crossed > tol.to_and_fro and spot.piece % 2 == 0 and speed <= 1e3 * slow:
+            # In exact arithmetic a coordinate that moves off its slope moves into its knot.  One
+            # that goes back and forth sits on a column so nearly dependent that its speed has no
+            # digit left.  It is excused for the coming step, which is kept short.
+            excuse(here, now, i, speed)
+            continue
+        pass_time(lines, here, act, now, time)
+        code = cross(form, lines, here, act, mov, win, rec, now, tol, i, way)
+        if code != GO:
+            return code
+        if now.moved_here:
+            stand(lines, here, act, now, tol)
+            most = max(most, 100 + tol.patience * now.tied)
+
+
+# ------------------------------------------------------------------ who stays on a jump corner
+
+
+@njit(**INNER)
+def freedom(form, lines, here, act, now, i):  # type: ignore[no-untyped-def]
+    """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
+    piece = here.spot[i].piece
+    bend = lines.slope[i, piece // 2].bend
+    if bend == 0.0:
+        return pivot_of(form, here, act, now, i, 0.0)
+    # It is in the factor itself, with 1/bend on its diagonal.
+    unit = act.work[0]
+    for k in range(now.actives):
+        unit[k] = 0.0
+    unit[here.spot[i].place] = 1.0
+    forward_substitute(act.factor, now.actives, unit)
+    back_substitute(act.factor, now.actives, unit)
+    return 1.0 / unit[here.spot[i].place] - 1.0 / bend
+
+
+@njit(**INNER)
+def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """Whether a coordinate would stay on a jump corner along the coming segment; noted as a wall.
+
+    No local optimum sits there unless the active coordinates hold it: otherwise w can move it off
+    either way at no first-order cost, and one side of a concave corner goes down.  Such a balance
+    arises from symmetric data.  One is returned at a time, for flipping all of a balanced set at
+    once would keep the balance; those whose flip moved nothing rest as long as they stand there.
+    """
+    left = abs(now.stop - now.tau)
+    now.linger += 1
+    found = -1
+    for q in range(now.tied):
+        i = here.tied[q]
+        spot, fence = here.spot[i], here.fence[i]
+        if spot.piece % 2 == 1 or spot.excused:
+            continue
+        near = near_of(here, now, tol, i)
+        still = 2.0 * near / left + now.rate_noise * fence.root
+        for high in range(2):
+            corner = spot.piece // 2 - 1 + high
+            if corner < 0 or corner >= lines.corner.shape[1]:
+                continue
+            if lines.corner[i, corner].kind != JUMP:
+                continue
+            at, rate = (fence.high, fence.high_rate) if high else (fence.low, fence.low_rate)
+            if abs(here.u[i] - at - rate * now.t) > near or abs(here.du[i] - rate) > still:
+                continue
+            if spot.resting == now.linger - 1:
+                spot.resting = now.linger
+            elif found < 0 or i < found // 2:
+                if now.window == BY_TURN and spot.seat < 0:
+                    continue
+                if freedom(form, lines, here, act, now, i) > tol.held * spot.diag:
+                    found = 2 * i + high
+    if found >= 0:
+        here.tied[here.tied.size - 1] = found
+        now.walls = 1
+        return True
+    return False

@@ -1,0 +1,908 @@
+"""The tracker: the owner of everything that moves, and what is done between compiled runs.
+
+Three routes exist, and compiled code cannot tell them apart (see `homotopy.tracker.state`):
+
+* *along*: the model's own polylines, tau = t (the C-step);
+* *across*: t is fixed, the branch of each flipped coordinate comes down (or up) from where the
+  coordinate stands, tau = mu from 1 to 0 (the D-step);
+* *settling*: t is fixed, each polyline is shifted sideways so that a guess is exactly optimal at
+  mu = 1, tau = mu from 1 to 0 (any start, warm or cold, and every repair).
+
+alpha_A and u are integrated, never recomputed from the partition: in a nearly singular active
+system recomputing would throw alpha about within its bounds.  `Tracker.refresh` measures the
+residual; a residual that grew is solved for or removed by settling, which respects every bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+
+from homotopy.errors import ModelError, TraceError
+from homotopy.model import Problem
+from homotopy.model.polyline import JUMP, SEAM, Snapshot
+from homotopy.tracker import state
+from homotopy.tracker.crossing import run
+from homotopy.tracker.tables import empty_lines, fill, loss_terms, scales
+from homotopy.tracker.tolerances import EPS, Tolerances, Windows, record
+
+__all__ = ["Tracker"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Steps that compiled code takes at most before it lets others (Ctrl-C) in.
+BURST = 512
+# The route, in `Now`: what a repair on the spot must bring back.
+ROUTE = "tau start stop sign t mu dt dmu along pin in_jump recording".split()
+FAILURES = {
+    state.UNBOUNDED: "no optimum exists beyond {tau:.17g}: coordinate {want} must move and nothing "
+    "bounds it (the problem is infeasible or unbounded from here on)",
+    state.UNBALANCED: "no optimum exists beyond {tau:.17g}: the border equations cannot be "
+    "balanced (B^T alpha = e has no solution within the slopes)",
+    state.STUCK: "the direction at {tau:.17g} could not be resolved among {tied} tied coordinates",
+}
+INF = np.inf
+
+
+class Failure(TraceError):
+    """Compiled code could not go on; `code` tells why."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _own(array: Any) -> Any:
+    """`array` as compiled code expects it: contiguous, of 8-byte numbers, writable."""
+    array = np.ascontiguousarray(array, dtype=float)
+    return array if array.flags.writeable else array.copy()
+
+
+class Tracker:
+    """The mutable state of one trace.
+
+    Attributes
+    ----------
+    alpha, u : arrays (n,)
+        alpha of flat coordinates is up to date after `refresh` only, u of coordinates outside of a
+        window likewise.
+    piece, side : int arrays (n,)
+        Slope j is 2j, corner j is 2j + 1; for a coordinate pinned to a jump corner -1 if its branch
+        lies left, +1 if right, else 0.
+    now : record
+        Everything that is one number, by name.
+    repairs : int
+        How many times a point had to be settled again.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tolerances: Tolerances | None = None,
+        windows: Windows | None = None,
+        *,
+        asks: bool = False,
+        by_solver: bool = False,
+    ) -> None:
+        self.problem, self.gram, self.border = problem, problem.gram, problem.border
+        self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
+        self._tol, self._opt = (
+            record(self.tolerances).view(np.recarray),
+            record(self.windows).view(np.recarray),
+        )
+        n, m = self.border.shape
+        self._now = np.zeros(1, state.NOW).view(np.recarray)
+        self.now: Any = self._now[0]
+        self._every = np.arange(n)
+        self.repairs = 0
+        self._set_form()
+        self._set_coordinates()
+        self._set_motion()
+        self._reserve(16)
+        self._record_room(64, 1024, 1024, 16)
+        corners = problem.polylines.corner0.shape[1]
+        self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
+        self.lines = self.model_lines
+        now, options = self.now, self.windows
+        now.asks, now.by_solver = asks, by_solver
+        now.wanted_across = now.wanted_along = 2 * options.fewest
+        now.enough_across, now.enough_along = options.enough_across, options.enough_along
+        now.fewest, now.rest, now.wanted = options.fewest, options.rest, options.fewest_on_features
+        now.stop_segments = now.stop_steps = np.iinfo(np.int64).max
+
+    # ------------------------------------------------------------------ arrays
+
+    def _set_form(self) -> None:
+        phi, empty, some, none = (
+            self.gram.features(),
+            np.zeros((0, 0)),
+            np.zeros(0),
+            np.zeros(0, dtype=np.int64),
+        )
+        self._phi, self.width = phi, 0 if phi is None else phi.shape[1]
+        form = state.Form(empty, none, empty, some, none, none)
+        if phi is None:
+            self.now.mode = state.ROWS
+        elif sp.issparse(phi):
+            self.now.mode = state.SPARSE
+            parts = (phi.indices.astype(np.int64), phi.indptr.astype(np.int64))
+            form = form._replace(data=_own(phi.data), indices=parts[0], indptr=parts[1])
+        else:
+            self.now.mode = state.DENSE
+            form = form._replace(phi=_own(phi))
+            if form.phi.size == 0:
+                # No features at all: as good as one that is always 0.
+                form = form._replace(phi=np.zeros((self.gram.size, 1)))
+                self.width = 1
+        self._form = form
+
+    def _set_coordinates(self) -> None:
+        n, m = self.border.shape
+        gram, now = self.gram, self.now
+        heaviest = float(gram.diag.max())
+        weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
+        # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
+        now.rho = (heaviest if heaviest > 0.0 else 1.0) / weight if weight > 0.0 else 0.0
+        fence = np.zeros(n, state.FENCE).view(np.recarray)
+        spot = np.zeros(n, state.SPOT).view(np.recarray)
+        spot.own = gram.diag
+        spot.diag = gram.diag + now.rho * (self.border**2).sum(axis=1)
+        fence.root = np.sqrt(spot.diag)
+        now.largest_root = float(fence.root.max())
+        now.unit = float(np.sqrt(gram.diag).mean()) or 1.0
+        now.b_weight = float(np.abs(self.border).max(initial=0.0)) / now.unit
+        self.here = state.Coordinates(
+            u=np.zeros(n),
+            du=np.zeros(n),
+            alpha=np.zeros(n),
+            border=self.border,
+            fence=fence,
+            spot=spot,
+            near=np.arange(n),
+            tied=np.zeros(2 * n + 2, dtype=np.int64),
+            few=np.zeros(n, dtype=np.int64),
+        )
+        now.looked = n
+        self.alpha, self.u, self.piece, self.side = (
+            self.here.alpha,
+            self.here.u,
+            spot.piece,
+            spot.side,
+        )
+        self.lift, self.shift = fence.lift, fence.shift
+
+    def _set_motion(self) -> None:
+        n, m = self.border.shape
+        pull = n if self._phi is None else self.width
+        point = n if self._phi is None else self.width + m
+        self.mov = state.Motion(
+            along=np.zeros(pull),
+            across=np.zeros(pull),
+            dw=np.zeros(self.width),
+            w=np.zeros(self.width),
+            w_seen=np.zeros(self.width),
+            before=np.zeros(point),
+            last=np.zeros(point),
+            seen=np.zeros(4096, dtype=np.int64),
+            flips=np.zeros(n + 1, dtype=np.int64),
+            kept_index=np.zeros(0, dtype=np.int64),
+            kept_alpha=np.zeros(0),
+        )
+        self.column = np.zeros(m, state.COLUMN).view(np.recarray)
+        packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
+        self.win = state.Window(
+            panel=np.zeros((0, 0)),
+            packed=packed,
+            line=np.zeros(0, dtype=np.int64),
+            free=np.zeros(0, dtype=np.int64),
+            index_seen=np.zeros(0, dtype=np.int64),
+            alpha_seen=np.zeros(0),
+            piece_seen=np.zeros(n, dtype=np.int64),
+            gaps=np.zeros(n),
+            times=np.zeros(n),
+            du_seen=np.zeros(n),
+            sums=np.zeros(n),
+            rows=np.arange(max(self.width, 1)),
+            weights=np.zeros(1),
+        )
+        self.act: Any = None
+        self._capacity = 0
+
+    def _reserve(self, capacity: int) -> None:
+        """Room for so many active coordinates, with what the arrays hold."""
+        n, m = self.border.shape
+        old, by_rows = self._capacity, self._phi is None
+        self._capacity = capacity
+
+        def longer(array: Any, *shape: int) -> Any:
+            out = np.zeros(shape, dtype=array.dtype)
+            out[tuple(slice(k) for k in array.shape)] = array
+            return out
+
+        act = self.act or state.Active(
+            np.zeros((0, 0)),
+            np.zeros((m + 1, 0)),
+            np.zeros(0),
+            np.zeros(0, dtype=np.int64),
+            np.zeros((3, 0)),
+            self.column,
+            np.zeros((m, m)),
+        )
+        self.act = act._replace(
+            factor=longer(act.factor, capacity, capacity),
+            half=longer(act.half, m + 1, capacity),
+            rate=longer(act.rate, capacity),
+            index=longer(act.index, capacity),
+            work=longer(act.work, 3, capacity),
+        )
+        self.mov = self.mov._replace(
+            kept_index=longer(self.mov.kept_index, capacity),
+            kept_alpha=longer(self.mov.kept_alpha, capacity),
+        )
+        win, looked = self.win, 0
+        if by_rows:
+            looked = min(n // 2, self.windows.most) + 64
+            win = win._replace(
+                panel=longer(win.panel, capacity, looked),
+                rows=np.zeros(2 * capacity + looked + n, dtype=np.int64),
+                weights=np.zeros(2 * capacity + looked + n),
+            )
+        free = longer(win.free, capacity)
+        # New lines of the panel are free; the last in the list are used first.
+        count, more = int(self.now.lines), np.arange(capacity - 1, old - 1, -1)
+        free[: more.size + count] = np.concatenate([more, free[:count]])
+        self.now.lines = count + more.size
+        self.win = win._replace(
+            line=longer(win.line, capacity),
+            free=free,
+            index_seen=longer(win.index_seen, capacity),
+            alpha_seen=longer(win.alpha_seen, capacity),
+        )
+
+    def _record_room(self, segments: int, entries: int, log: int, jumps: int) -> None:
+        """Arrays for so much, with what they hold."""
+        m = self.border.shape[1]
+        rec = state.Record(
+            np.zeros(entries, dtype=np.int64),
+            np.zeros((2, entries)),
+            np.zeros((segments, 2, m)),
+            np.zeros(segments, state.SEGMENT).view(np.recarray),
+            np.zeros(log, state.ENTRY).view(np.recarray),
+            np.zeros(jumps, state.JUMP_ENTRY).view(np.recarray),
+        )
+        old = getattr(self, "rec", None)
+        if old is not None:
+            for new, had in zip(rec, old, strict=True):
+                new[tuple(slice(k) for k in had.shape)] = had
+        self.rec = rec
+
+    def _more_record(self) -> None:
+        rec, now = self.rec, self.now
+        self._record_room(
+            rec.segment.size * (2 if now.segments + 4 >= rec.segment.size else 1),
+            max(
+                rec.active.size * (2 if now.entries + 2 * now.actives + 64 > rec.active.size else 1),
+                int(now.entries) + 8 * int(now.actives) + 256,
+            ),
+            max(rec.log.size * (2 if now.logged + 2 * now.flips + 256 > rec.log.size else 1), 512)
+            + 4 * int(now.flips + now.walls),
+            rec.jump.size * (2 if now.jumps + 4 >= rec.jump.size else 1),
+        )
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def b(self) -> Array:
+        """The border multipliers (a copy)."""
+        return np.array(self.column.b)
+
+    @b.setter
+    def b(self, value: Array) -> None:
+        self.column.b[:] = value
+
+    @property
+    def active(self) -> Index:
+        """The active coordinates, in the order of the factor (a view)."""
+        index: Index = self.act.index[: self.now.actives]
+        return index
+
+    def size_of_u(self) -> Array:
+        """The scale of each response."""
+        fence = self.here.fence
+        own = np.maximum(fence.scale, np.abs(self.u))
+        return np.asarray(np.maximum(own, 0.01 * fence.root * self.now.length))
+
+    def snapshot(self) -> Snapshot:
+        """All polylines where the route stands now."""
+        lines, now = self.lines, self.now
+        bend = lines.slope.bend
+        off = self.lift[:, None] + bend * self.shift[:, None]
+        return Snapshot(
+            lines.slope.at + lines.slope.rate * now.t + off * now.mu,
+            lines.corner.at + lines.corner.rate * now.t + self.shift[:, None] * now.mu,
+            np.array(bend),
+            lines.corner.kind.astype(np.int8),
+        )
+
+    # ------------------------------------------------------------------ polylines
+
+    def load_model(self, start: float, stop: float) -> None:
+        """Take up the model's polylines between two t of the span, with scales and losses."""
+        lines, problem, now = self.problem.polylines, self.problem, self.now
+        kind = problem.kinds_within(start, stop)
+        corner, slope = (lines.corner0, lines.corner1), (lines.slope0, lines.slope1)
+        fill(self.model_lines, slope, corner, lines.curvature, kind)
+        self.set_scales((start, stop))
+        self.model_lines = self.model_lines._replace(terms=loss_terms(problem, start, stop))
+        now.first, now.last = start, stop
+        self.column.moves[:] = problem.target1
+        self.use(self.model_lines)
+
+    def set_scales(self, ends: tuple[float, ...]) -> None:
+        """The scales of u and alpha of each coordinate (see `tolerances`)."""
+        base, height = scales(self.problem, ends)
+        self.here.fence.scale[:], self.here.spot.height[:] = base, height
+        for name, values in (("size_scale", base), ("height", height)):
+            real = values[values > 0.0]
+            setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
+        if self.now.size_scale == 0.0:
+            # With every corner at 0 the scale is what alpha can do to u.
+            heaviest = float(self.gram.diag.max())
+            possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
+            self.here.fence.scale[:] = self.now.size_scale = possible or 1.0
+        if self.now.height == 0.0:
+            self.now.height = self.now.size_scale / (self.now.largest_root**2 or 1.0)
+
+    def use(self, lines: state.Lines) -> None:
+        """Let `lines` be the polylines: fences, and sums over the flat coordinates."""
+        self.lines = lines
+        fence, j, flat = self.here.fence, self.piece // 2, self.piece % 2 == 0
+        corner, k = lines.corner, lines.corner.shape[1]
+        for low, at, rate, there, beside in (
+            (True, "low", "low_rate", flat & (j > 0), np.maximum(j - 1, 0)),
+            (False, "high", "high_rate", flat & (j < k), np.minimum(j, k - 1)),
+        ):
+            none = -INF if low else INF
+            place = np.where(there, corner.at[self._every, beside], none)
+            # A corner at the wrong infinity cuts off nothing.
+            place[place == -none] = none
+            fence[at][:] = place
+            fence[rate][:] = np.where(
+                np.isfinite(place), corner.rate[self._every, beside], 0.0
+            )
+        self.here.spot.excused[:] = 0
+        self.now.excused = 0
+        self._sum_terms()
+
+    def _sum_terms(self) -> None:
+        terms, j = self.lines.terms, self.piece // 2
+        if terms.shape[0]:
+            flat = (self.piece % 2 == 0) & (self.lines.slope.bend[self._every, j] == 0.0)
+            sums = terms[self._every[flat], j[flat]].sum(axis=0)
+            self.now.sum0, self.now.sum1, self.now.sum2 = sums.tolist()
+
+    def reset_pull(self) -> None:
+        """The pull of the moving slopes anew: what has come and gone leaves rounding behind."""
+        now, spot, j = self.now, self.here.spot, self.piece // 2
+        lines, lift = self.model_lines, self.lift
+        flat = (self.piece % 2 == 0) & (lines.slope.bend[self._every, j] == 0.0)
+        for name, rate in (
+            ("along", np.where(flat, lines.slope.rate[self._every, j], 0.0)),
+            ("across", np.where(flat, lift, 0.0)),
+        ):
+            moving = np.flatnonzero(rate)
+            pull = getattr(self.mov, name)
+            if self._phi is None:
+                pull[:] = self.gram.combine(moving, rate[moving])
+                square = float(rate[moving] @ pull[moving])
+            else:
+                pull[:] = 0.0
+                pull[: self._phi.shape[1]] = self._phi[moving].T @ rate[moving]
+                square = float(pull @ pull)
+            mass = float(np.abs(rate[moving]) @ self.here.fence.root[moving])
+            setattr(now, f"square_{name}", square)
+            setattr(now, f"mass_{name}", mass)
+            self.column[name][:] = self.border[moving].T @ rate[moving]
+            if name == "along":
+                spot.carried[:], now.first_mass = rate, mass
+        spot.touched[:] = 0
+        now.touched = now.solved = now.rated = now.ready = 0
+
+    def head_along(self, t: float, *, pin: bool = False) -> None:
+        """Stand at t with the rest of the path ahead."""
+        now = self.now
+        now.along, now.dt, now.dmu, now.mu, now.pin = 1, 1.0, 0.0, 0.0, pin
+        now.t = now.tau = t
+        now.start, now.stop = now.first, now.last
+        now.sign = 1.0 if now.last > now.first else -1.0
+        self.column.target_rate[:] = self.column.moves
+        self.reset_pull()
+
+    # ------------------------------------------------------------------ compiled runs
+
+    def run(self, listen: Callable[[], bool] | None = None) -> int:
+        """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
+        seen to.  `listen` is called at every pause; True stops."""
+        now = self.now
+        while True:
+            now.stop_steps = now.steps + BURST
+            form = self._stored()
+            code = int(
+                run(
+                    form,
+                    self.lines,
+                    self.here,
+                    self.act,
+                    self.mov,
+                    self.win,
+                    self.rec,
+                    self._now,
+                    self._tol,
+                    self._opt,
+                )
+            )
+            if code in (state.ARRIVED, state.ASK, state.SOLVE):
+                return code
+            if code == state.PAUSE:
+                if listen is not None and listen():
+                    return code
+            elif code == state.REPAIR:
+                self._maintain()
+            elif code == state.MISSING:
+                missing = np.array([now.want])
+                self.gram.fetch(missing, self._held())
+                if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
+                    raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
+            elif code == state.FULL:
+                self._reserve(2 * self._capacity + int(now.flips))
+            elif code == state.RECORD_FULL:
+                self._more_record()
+            elif code == state.PANEL_FULL:
+                room = min(self.gram.size, 2 * int(now.looked))
+                self.win = self.win._replace(
+                    packed=np.zeros((self.width, room)),
+                )
+            elif code == state.INDEFINITE:
+                self._refuse_indefinite()
+            else:
+                about = {"tau": now.tau, "want": int(now.want), "tied": int(now.tied)}
+                raise Failure(FAILURES[code].format(**about), code)
+
+    def _held(self) -> Index:
+        """Whose rows must stay: the active, who is to flip, and those a window goes back to."""
+        now = self.now
+        held = [self.active, self.mov.flips[: now.flips] // 2, self.mov.flips[: now.flips]]
+        if now.window == state.BY_TURN:
+            held += [self.win.index_seen[: now.size_seen], self.here.near[: now.looked_seen]]
+        index = np.concatenate(held)
+        return np.asarray(index[index < self.gram.size])
+
+    def _stored(self) -> state.Form:
+        """The quadratic form, with the rows of Q that are there."""
+        stored = self.gram.rows()
+        if self._phi is not None or stored is None:
+            return self._form
+        if np.any(stored[1][self.active] < 0):
+            self.gram.fetch(self.active, self._held())
+            stored = self.gram.rows()
+            assert stored is not None
+        if not stored[0].flags.writeable:
+            if self._form.store.size == 0:
+                self._form = self._form._replace(store=stored[0].copy(), slot=stored[1])
+            return self._form
+        return self._form._replace(store=stored[0], slot=stored[1])
+
+    def _refuse_indefinite(self) -> None:
+        index = np.append(self.active, self.now.want)
+        values = np.linalg.eigvalsh(self.gram.block(index, index))
+        if values[0] < -1e-8 * max(values[-1], float(self.gram.diag.max())):
+            raise ModelError(
+                f"gram is not positive semidefinite: a block of {index.size} coordinates has "
+                f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
+                "no negative eigenvalue (for a precomputed or sigmoid kernel, clip its spectrum)"
+            )
+        raise Failure("the active columns cannot be made independent", state.STUCK)
+
+    # ------------------------------------------------------------------ exactness
+
+    def write_alpha(self) -> None:
+        """alpha of the flat coordinates: it is the value of their slope."""
+        now, j = self.now, self.piece // 2
+        slope = self.lines.slope[self._every, j]
+        flat = (self.piece % 2 == 0) & (slope.bend == 0.0)
+        value = slope.at + slope.rate * now.t + self.lift * now.mu
+        self.alpha[flat] = value[flat]
+
+    def refresh(self) -> None:
+        """Recompute u from alpha, and the sizes that tolerances are made of."""
+        now = self.now
+        self.write_alpha()
+        if self._phi is None:
+            product = self.gram.matvec(self.alpha)
+            square = float(self.alpha @ product)
+        else:
+            w = np.asarray(self._phi.T @ self.alpha)
+            self.mov.w[: w.size] = w
+            product, square = np.asarray(self._phi @ w), float(w @ w)
+        self.u[:] = product + self.border @ self.b
+        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
+        now.length = float(np.sqrt(max(square, 0.0)))
+        now.noise = self.tolerances.rounding * EPS * now.norm
+        self.here.near[:] = self._every
+        now.looked, now.window, now.packed, now.rated = self.u.size, state.NO_WINDOW, 0, 0
+
+    def rounding(self) -> Array:
+        """What rounding may do to each response, as a fraction of its scale."""
+        mass = float(self.here.fence.root @ np.abs(self.alpha))
+        return np.asarray(EPS * mass * self.here.fence.root / self._sizes())
+
+    def _sizes(self) -> Array:
+        return np.maximum(self.size_of_u(), 1e-300)
+
+    def residuals(self) -> Array:
+        """How far u of each coordinate is from its piece, as a fraction of its scale."""
+        now, fence, j = self.now, self.here.fence, self.piece // 2
+        off = fence.shift * now.mu
+        low, high = (
+            fence.low + fence.low_rate * now.t + off,
+            fence.high + fence.high_rate * now.t + off,
+        )
+        worst = np.maximum(np.maximum(low - self.u, self.u - high), 0.0)
+        lines, steep = self.lines, np.flatnonzero(self.piece % 2 == 1)
+        corner = lines.corner[steep, j[steep]]
+        worst[steep] = np.abs(corner.at + corner.rate * now.t + off[steep] - self.u[steep])
+        bends = lines.slope.bend[self._every, j]
+        bent = np.flatnonzero((self.piece % 2 == 0) & (bends > 0.0))
+        if bent.size:
+            slope = lines.slope[bent, j[bent]]
+            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * now.mu
+            value = slope.at + slope.rate * now.t + lift
+            place = (value - self.alpha[bent]) / slope.bend
+            worst[bent] = np.maximum(worst[bent], np.abs(self.u[bent] - place))
+        return np.asarray(worst / self._sizes())
+
+    def imbalance(self, target: Array) -> float:
+        """``|B^T alpha - e|`` relative to the terms of the sum."""
+        if not target.size:
+            return 0.0
+        off = np.abs(self.border.T @ self.alpha - target)
+        size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
+        unit = min(self.now.height, self.now.size_scale / (self.now.largest_root**2 or 1.0))
+        return float((off / np.maximum(size, unit)).max())
+
+    def excess(self) -> float:
+        """The largest residual beyond what rounding explains."""
+        return float((self.residuals() - 10.0 * self.rounding()).max())
+
+    def _maintain(self) -> None:
+        """Recompute u; where the residual has grown, make the point exact again on the spot."""
+        now, tol = self.now, self.tolerances
+        now.due = now.steps + self._interval()
+        self.refresh()
+        if now.mass_along > 2.0 * now.first_mass or now.mass_across > 0.0:
+            self.reset_pull()
+        target = self.problem.target(now.t)
+        for attempt in range(2):
+            if max(self.excess(), self.imbalance(target)) <= tol.repair:
+                return
+            if attempt == 0 and now.actives:
+                phase, now.in_jump = now.in_jump, state.REFINING
+                self.run()
+                now.in_jump = phase
+                self.refresh()
+        self.settle_here()
+
+    def settle_here(self) -> None:
+        """Make the point exact where the route stands, and take the route up again."""
+        now = self.now
+        kept = {name: getattr(now, name) for name in ROUTE}
+        lift = self.lift.copy()
+        snap, target = self.snapshot(), self.problem.target(now.t)
+        self.lift[:] = 0.0
+        self.settle(snap, target)
+        for name, value in kept.items():
+            setattr(now, name, value)
+        self.lift[:] = lift
+        self.use(self.model_lines)
+        self.column.target_rate[:] = self.column.moves if now.along else 0.0
+        self.reset_pull()
+        self.repairs += 1
+        pinned = np.flatnonzero(self.side)
+        if not now.pin and pinned.size:
+            self.press(pinned)
+
+    def press(self, pinned: Index) -> None:
+        """A jump begins with these coordinates, pinned to its corner."""
+        now = self.now
+        noted = 2 * pinned + (self.side[pinned] < 0)
+        self.here.tied[self.here.tied.size - pinned.size :] = noted
+        now.walls, now.in_jump = pinned.size, state.BEGINNING
+
+    def _interval(self) -> int:
+        """Steps between two recomputations of u: one of them costs as much as that of ten."""
+        moved = np.count_nonzero(self.alpha) / max(self.now.actives, 1)
+        least = self.tolerances.refresh
+        # On small problems it costs next to nothing.
+        most = int(least * np.clip(self.u.size / 250.0, 1.0, 8.0))
+        if self._phi is not None:
+            # Windows by place recompute w and u whenever they end.
+            most = max(most, self.u.size // 8)
+        return int(np.clip(10.0 * moved, least, most))
+
+    # ------------------------------------------------------------------ guesses
+
+    def assign(self, snap: Snapshot, first: Index, last: Index) -> None:
+        """Give every coordinate the piece nearest to (u, alpha), and that piece's alpha, among
+        the slopes ``first .. last`` of its convex branch, their knots and their walls."""
+        n, k = snap.corner.shape
+        best, inf = np.full(n, INF), np.full(n, INF)
+        piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
+        u_scale, a_scale = self._sizes(), np.where(
+            self.here.spot.height > 0.0, self.here.spot.height, self.now.height
+        )
+        for p in range(2 * k + 1):
+            j = p // 2
+            if p % 2 == 0:
+                low = snap.corner[:, j - 1] if j else -inf
+                high = snap.corner[:, j] if j < k else inf
+                u = np.clip(self.u, low, high)
+                a = np.asarray(snap.slope_at(self._every, j, u))
+                allowed = (j >= first) & (j <= last) & np.isfinite(a)
+                where, bias = np.zeros(n, np.int64), 0.0
+            else:
+                where, u, a, allowed = self._knot(snap, j, first, last)
+                # Where a slope does as well the slope wins: it costs nothing to stand on.
+                bias = 1e-9
+            with np.errstate(invalid="ignore"):
+                distance = np.abs(self.u - u) / u_scale + np.abs(self.alpha - a) / a_scale
+            better = allowed & (distance + bias < best)
+            best[better], piece[better] = distance[better] + bias, p
+            side[better], value[better] = where[better], a[better]
+        self.piece[:], self.side[:], self.alpha[:] = piece, side, value
+
+    def _knot(
+        self, snap: Snapshot, j: int, first: Index, last: Index
+    ) -> tuple[Index, Array, Array, npt.NDArray[np.bool_]]:
+        """Corner j as a piece to stand on: its side, u and alpha there, and for whom it is one."""
+        corner = snap.corner[:, j]
+        finite = np.where(np.isfinite(corner), corner, 0.0)
+        high = np.asarray(snap.slope_at(self._every, j, finite))
+        low = np.asarray(snap.slope_at(self._every, j + 1, finite))
+        jump = snap.kind[:, j] == JUMP
+        where = np.where(jump, np.where(last == j, -1, 1), 0)
+        low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
+        allowed = (j >= first - 1) & (j <= last) & np.isfinite(corner) & (snap.kind[:, j] != SEAM)
+        allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
+        return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
+
+    def settle(self, snap: Snapshot, target: Array, least: float | None = None) -> None:
+        """Make the present guess (pieces, alpha, b) exact for the polylines `snap`.
+
+        Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
+        Active coordinates whose Rayleigh quotient is below `least` are given up first.
+        """
+        now, n = self.now, self.u.size
+        still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
+        fill(
+            self._settle_lines,
+            (snap.slope, still[0]),
+            (snap.corner, still[1]),
+            snap.curvature,
+            snap.kind,
+        )
+        now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 0
+        kept_t, now.t = now.t, 0.0
+        now.mu = now.tau = 0.0
+        now.start, now.stop, now.sign = 1.0, 0.0, -1.0
+        self.lift[:] = 0.0
+        self.shift[:] = 0.0
+        self.use(self._settle_lines)
+        self.rebuild(self.tolerances.well if least is None else least)
+        self._shift_into_place(snap)
+        self.column.target_rate[:] = self.border.T @ self.alpha - target
+        now.mu = now.tau = 1.0
+        self.mov.across[:] = 0.0
+        self.column.across[:] = 0.0
+        now.mass_across = now.square_across = 0.0
+        now.solved = now.rated = now.ready = 0
+        now.settling, now.in_jump = 1, state.ON_WAY
+        now.due, limit = np.iinfo(np.int64).max, now.steps + 1000 + 200 * n
+        try:
+            self.run(lambda: self._check_progress(limit))
+            self.refresh()
+        finally:
+            now.settling, now.due, now.t = 0, 0, kept_t
+            self.shift[:] = 0.0
+
+    def _check_progress(self, limit: int) -> bool:
+        if self.now.steps > limit:
+            raise Failure(f"no progress after many steps at tau={self.now.tau:.17g}", state.STUCK)
+        return False
+
+    def _shift_into_place(self, snap: Snapshot) -> None:
+        """Shift every polyline sideways so that the guess is optimal; alpha of slanted pieces is
+        moved into its piece first."""
+        rows, j, flat = self._every, self.piece // 2, self.piece % 2 == 0
+        k = snap.corner.shape[1]
+        low = np.where(flat & (j > 0), snap.corner[rows, np.maximum(j - 1, 0)], -INF)
+        high = np.where(flat & (j < k), snap.corner[rows, np.minimum(j, k - 1)], INF)
+        # Where each coordinate would have to be for its alpha: anywhere on a flat piece, at the
+        # corner of a knot, at one place on a slanted piece.
+        place = np.where(flat, 0.0, snap.corner[rows, np.minimum(j, k - 1)])
+        bent = np.flatnonzero(flat & (snap.curvature[rows, j] > 0.0))
+        value, bend = snap.slope[bent, j[bent]], snap.curvature[bent, j[bent]]
+        place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
+        self.alpha[bent] = value - bend * place[bent]
+        self.refresh()
+        # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
+        # a gap must leave room for u within its piece.
+        spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
+        under, over = low - self.u, self.u - high
+        with np.errstate(invalid="ignore"):
+            room = 0.5 * (high - low)
+        shift = np.where(under > 0.0, -under - np.minimum(under, room) * spread, 0.0)
+        shift = np.where(over > 0.0, over + np.minimum(over, room) * spread, shift)
+        tied = ~flat
+        tied[bent] = True
+        shift[tied] = self.u[tied] - place[tied]
+        self.shift[:] = shift
+
+    def rebuild(self, least: float) -> None:
+        """Factor the active set anew, reducing it to a well independent one."""
+        now = self.now
+        now.actives = now.solved = now.ready = now.rated = 0
+        now.window, now.looked = state.NO_WINDOW, self.u.size
+        self.here.near[:] = self._every
+        order = self._by_depth()
+        now.flips, now.admitted, now.least = order.size, 0, least
+        self.mov.flips[: order.size] = order
+        self._factor_first(order)
+        phase, now.in_jump = now.in_jump, state.FACTORING
+        self.run()
+        now.in_jump, now.flips = phase, 0
+
+    def _by_depth(self) -> Index:
+        """The active coordinates: slanted ones, then those on knots, farthest from the ends of
+        their knots first; they are the likeliest to stay."""
+        snap, j = self.snapshot(), self.piece // 2
+        bent = (self.piece % 2 == 0) & (snap.curvature[self._every, j] > 0.0)
+        steep = np.flatnonzero(self.piece % 2 == 1)
+        corner, alpha = snap.corner[steep, j[steep]], self.alpha[steep]
+        high = np.asarray(snap.slope_at(steep, j[steep], corner))
+        low = np.asarray(snap.slope_at(steep, j[steep] + 1, corner))
+        high = np.where(self.side[steep] == 1, INF, high)
+        low = np.where(self.side[steep] == -1, -INF, low)
+        depth = np.minimum(alpha - low, high - alpha)
+        steep = steep[np.argsort(-depth, kind="stable")]
+        return np.concatenate([np.flatnonzero(bent), steep])
+
+    def _factor_first(self, index: Index) -> None:
+        """Factor the first of `index` at once, as long as each is well independent of those
+        before it."""
+        if not index.size:
+            return
+        border, j = self.border[index], self.piece[index] // 2
+        block = self.gram.block(index, index) + self.now.rho * (border @ border.T)
+        bend = np.where(self.piece[index] % 2 == 0, self.lines.slope.bend[index, j], 0.0)
+        extra = np.divide(1.0, bend, out=np.zeros(bend.size), where=bend > 0.0)
+        block[np.diag_indices(index.size)] += extra
+        rows, failed = scipy.linalg.lapack.dpotrf(block)
+        count = index.size if failed == 0 else failed - 1
+        diag = self.here.spot.diag[index[:count]] + extra[:count]
+        weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > 1e-4 * diag))
+        count = int(weak[0]) if weak.size else count
+        if count + 16 > self._capacity:
+            self._reserve(max(2 * self._capacity, count + 16))
+        self.act.factor[:count, :count] = rows[:count, :count]
+        self.act.index[:count] = index[:count]
+        self.here.spot.place[index[:count]] = np.arange(count)
+        self.now.actives = self.now.admitted = count
+
+    # ------------------------------------------------------------------ the record
+
+    def place(self, alpha: Array, b: Array) -> None:
+        """Stand at a guess."""
+        self.alpha[:], self.b = alpha, b
+        now, product = self.now, self.gram.matvec(self.alpha)
+        self.u[:] = product + self.border @ self.b
+        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
+        now.length = float(np.sqrt(max(float(self.alpha @ product), 0.0)))
+        now.noise = self.tolerances.rounding * EPS * now.norm
+
+    def start_record(self) -> None:
+        """The path begins here."""
+        now = self.now
+        now.recording = 1
+        now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
+        now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
+
+    def recorded(self) -> int:
+        """How many segments there are."""
+        return int(self.now.segments + self.now.open)
+
+    def seal(self) -> None:
+        """The open segment is whole."""
+        now = self.now
+        if now.open:
+            now.entries = self.rec.segment[now.segments].active
+            now.segments += 1
+            now.open = 0
+
+    def record_point(self) -> None:
+        """Record a segment of length zero: the present point."""
+        self.record_standstill(float(self.now.t))
+
+    def record_standstill(self, stop: float) -> None:
+        """Record a segment from here to t = stop along which nothing moves."""
+        self.seal()
+        now = self.now
+        while (
+            now.segments + 2 >= self.rec.segment.size
+            or now.entries + 2 * now.actives + 64 > self.rec.active.size
+        ):
+            self._more_record()
+        rec, index = self.rec, np.sort(self.active)
+        base, k = int(now.entries), int(now.segments)
+        part = slice(base, base + index.size)
+        rec.active[part], rec.alpha[:, part] = index, self.alpha[index]
+        rec.border[k] = self.b
+        segment = rec.segment[k]
+        segment.start, segment.stop, segment.log = now.t, stop, now.logged
+        segment.active = now.entries = part.stop
+        now.segments += 1
+
+    def log_changes(self, before: Index) -> None:
+        """Write down pieces that were given directly."""
+        changed = np.flatnonzero(before != self.piece)
+        while self.now.logged + changed.size + 256 > self.rec.log.size:
+            self._record_room(
+                self.rec.segment.size,
+                self.rec.active.size,
+                2 * self.rec.log.size,
+                self.rec.jump.size,
+            )
+        part = slice(self.now.logged, self.now.logged + changed.size)
+        log = self.rec.log
+        log.i[part], log.piece[part], log.new[part] = changed, before[changed], self.piece[changed]
+        log.side[part] = 0
+        self.now.logged += changed.size
+
+    def restore(self) -> None:
+        """Go back to where the present jump began, those pressing on its corner about to flip."""
+        now, rec = self.now, self.rec
+        for entry in reversed(rec.log[now.jump_log : now.logged].tolist()):
+            i, piece, side, _ = entry
+            self.piece[i], self.side[i] = piece, side
+        now.logged = now.jump_log
+        self.lift[:] = 0.0
+        self.shift[:] = 0.0
+        kept = self.mov.kept_index[: now.kept]
+        self.alpha[kept], self.b = self.mov.kept_alpha[: now.kept], self.column.kept
+        now.settling, now.recording = 0, 1
+        self.use(self.model_lines)
+        self.head_along(float(now.t))
+        self.refresh()
+        self.rebuild(0.0)
+        now.recording, now.pin = 1, 0
+        noted = np.sort(self.here.tied[self.here.tied.size - now.pressing :])
+        self.mov.flips[: now.pressing] = noted
+        now.flips, now.rounds, now.in_jump = now.pressing, 0, state.FLIPPING
+        now.asked = 0
+
+    def end_crossing(self, t: float) -> None:
+        """After settling at t: as if a D-step had just come to the end of a round."""
+        now = self.now
+        self.use(self.model_lines)
+        now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 1
+        now.t, now.mu, now.tau, now.start, now.stop, now.sign = t, 0.0, 0.0, 1.0, 0.0, -1.0
+        self.column.target_rate[:] = 0.0
+        self.reset_pull()
+        self.refresh()
+        now.due = now.steps + self._interval()
+        now.in_jump = state.ROUND_DONE
