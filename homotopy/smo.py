@@ -57,6 +57,9 @@ HUGE = 1e200
 
 # Curvature along a pair below this part of its two diagonals is rounding.
 FLAT = 1e-12
+# So many sweeps say nothing about the pace of pairs; they go on while it promises an end within so
+# many times what Newton steps cost.
+UNTRIED, HOPE = 8, 2.0
 # Columns computed at a time: no more than there are already, about so many numbers, and within
 # these limits.
 BATCH, FEWEST, MOST = 40_000, 4, 64
@@ -65,7 +68,7 @@ BATCH, FEWEST, MOST = 40_000, 4, 64
 # after a good guess.
 LEAN, TRUST = 0.2, 1000.0
 # How sigma grows from one anchor to the next, how many there are and how many steps at each.
-GROWTH, ANCHORS, NEWTONS = 4.0, 40, 60
+GROWTH, ANCHORS, NEWTONS = 4.0, 40, 100
 # So many whole steps that leave things as they are mean that rounding is all that is left.
 IDLE = 8
 # Trials of a line search and its largest step.
@@ -79,7 +82,7 @@ WIDE = 4000
 # Sparse features with more than this part of entries are treated as dense.
 DENSE = 0.1
 
-DONE, MISSING, LIMIT, STUCK, GOING = 0, 1, 2, 3, 4
+DONE, MISSING, LIMIT, STUCK, GOING, SPENT = 0, 1, 2, 3, 4, 5
 
 # Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
 # Every wrapper, every min and max is one more thing to compile.
@@ -539,6 +542,15 @@ def _next_columns(
     return np.asarray(some[off[some] > 0.0])
 
 
+def _sweeps_left(off: list[float]) -> float:
+    """How many more sweeps (n steps each) at the pace of the later half would bring the last of
+    `off` below 1."""
+    now, before = off[-1], off[len(off) // 2]
+    if len(off) <= UNTRIED or not (now > 1.0 and before < np.inf):
+        return 0.0
+    return 0.5 * len(off) * math.log(now) / max(math.log(before / now), 1e-9)
+
+
 def _multiplier(lower: Array, upper: Array) -> float:
     """b between its bounds: the mean over the coordinates inside a piece, else the middle."""
     inside = lower[lower == upper]
@@ -785,7 +797,8 @@ class _Run:
     def pairs(self, rows: Any, *, patient: bool) -> bool:
         """Pairs, or single coordinates where there is no border; True if they come to an end.
 
-        Without patience they give up once they have cost what Newton steps would.
+        Without patience they give up once they have cost what Newton steps would, and sooner if
+        their pace promises nothing else.
         """
         n, m = self.border.shape
         inverse = 1.0 / self.border[:, 0] if m else np.ones(n)
@@ -793,7 +806,7 @@ class _Run:
         code, v = self.tables.locate(self.alpha), self.product * inverse
         limits = np.full((6, n), np.inf)
         state = (self.gram.diag, inverse, *self.tables.arrays, self.alpha, code, limits)
-        short, fresh = self.short(), True
+        short, fresh, off = self.short(), True, [np.inf]
         most, fetched = min(max(BATCH // n, FEWEST), MOST), FEWEST
         left = self.limit - self.iterations
         budget = left if patient else min(n, left)
@@ -812,7 +825,10 @@ class _Run:
                 fetched += index.size
             elif status == LIMIT and self.iterations < self.limit and not patient:
                 leaning = float(np.count_nonzero(code % 2 == 0))
-                if self.iterations > 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0):
+                worth = 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0)
+                top, bottom = float((limits[0] - v).max()), float((limits[1] - v).min())
+                off.append((top - bottom if m else max(top, -bottom)) / tol)
+                if self.iterations > worth or n * _sweeps_left(off) > HOPE * worth:
                     break
                 budget = min(n, self.limit - self.iterations)
             else:
@@ -836,6 +852,9 @@ class _Run:
             if status == STUCK:
                 # Rounding of z times sigma is all that is left: lean more.
                 growth, sigma = 1.0, sigma / GROWTH
+            elif status == SPENT:
+                # Too far at once.
+                growth, sigma = math.sqrt(growth), sigma / GROWTH
             else:
                 sigma *= growth
         self.alpha = leaning.alpha
@@ -852,8 +871,9 @@ class _Leaning:
         self.left = np.inf
 
     def settle(self, sigma: float) -> int:
-        """Newton steps with the present alpha as anchor: DONE, STUCK at rounding, or LIMIT."""
-        run, anchor, meet = self.run, self.alpha, self.run.tables.meet
+        """Newton steps with the present alpha as anchor: DONE, STUCK at rounding, LIMIT, or SPENT
+        without an end and back at the anchor."""
+        run, anchor, b, meet = self.run, self.alpha, self.run.b, self.run.tables.meet
         least, idle, length = np.inf, 0, 0.0
         if self.form.foresees and run.iterations < run.limit:
             # z is still that of a smaller sigma and would drive alpha past the ends of its pieces,
@@ -873,9 +893,11 @@ class _Leaning:
             idle = idle + 1 if length >= 0.5 and error > 0.9 * least else 0
             least = min(error, least)
             if idle == IDLE:
-                break
+                return STUCK
             length = self._step(anchor, sigma, whole=False)
-        return STUCK
+        self.alpha, run.b = anchor, b
+        self.z, self.pull = self.form.begin(anchor) + run.border @ b, np.zeros(anchor.size)
+        return SPENT
 
     def _look(self, meet: Any, anchor: Array, sigma: float) -> None:
         """alpha(z), its derivative and what it leaves to do."""
