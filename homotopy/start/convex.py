@@ -52,9 +52,14 @@ SAME = 1e-14
 # What is lacking in the balance up to this part is rounding; before the last anchor more may be.
 BALANCED, LOOSE = 1e-11, 1e-3
 TINY = 1e-300
+# A gain that no other passes, and yet can be multiplied.
+HUGE = 1e200
 
 # Curvature along a pair below this part of its two diagonals is rounding.
 FLAT = 1e-12
+# So many sweeps say nothing about the pace of pairs; they go on while it promises an end within so
+# many times what Newton steps cost.
+UNTRIED, HOPE = 8, 2.0
 # Columns computed at a time: no more than there are already, about so many numbers, and within
 # these limits.
 BATCH, FEWEST, MOST = 40_000, 4, 64
@@ -63,7 +68,7 @@ BATCH, FEWEST, MOST = 40_000, 4, 64
 # after a good guess.
 LEAN, TRUST = 0.2, 1000.0
 # How sigma grows from one anchor to the next, how many there are and how many steps at each.
-GROWTH, ANCHORS, NEWTONS = 4.0, 40, 60
+GROWTH, ANCHORS, NEWTONS = 4.0, 40, 100
 # So many whole steps that leave things as they are mean that rounding is all that is left.
 IDLE = 8
 # Trials of a line search and its largest step.
@@ -77,7 +82,18 @@ WIDE = 4000
 # Sparse features with more than this part of entries are treated as dense.
 DENSE = 0.1
 
-DONE, MISSING, LIMIT, STUCK = 0, 1, 2, 3
+DONE, MISSING, LIMIT, STUCK, GOING, SPENT = 0, 1, 2, 3, 4, 5
+
+# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
+# Every wrapper, every min and max is one more thing to compile.
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+# Called by no one but the functions here.
+INNER = OPTIONS | {"no_cpython_wrapper": True}
 
 
 @attrs.frozen(eq=False)
@@ -234,20 +250,36 @@ class Tables:
             inside[near] = at[near]
         return inside
 
-    def violation(self, alpha: Array, u: Array) -> float:
-        """The largest distance of a response from what its polyline allows at alpha."""
+    def around(self, alpha: Array) -> tuple[Index, Index, Array, Array]:
+        """The pieces below and above each position (one and the same inside a piece), and the
+        least and the largest response allowed there."""
         code, every = self.locate(alpha), np.arange(alpha.size)
         below, above = code // 2, code // 2 + code % 2
-        high = self.place[every, below] - self.rate[every, below] * alpha
         low = self.place[every, above] - self.rate[every, above] * alpha
+        high = self.place[every, below] - self.rate[every, below] * alpha
+        return below, above, low, high
+
+    def violation(self, alpha: Array, u: Array) -> float:
+        """The largest distance of a response from what its polyline allows at alpha."""
+        _, _, low, high = self.around(alpha)
         return float(np.maximum(low - u, u - high).max(initial=0.0))
 
     def meet(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
         """Write alpha as a function of z where knots lean, and ``-d alpha / d z``."""
-        _meet_all(z, anchor, 1.0 / sigma, self.arrays, alpha, stiffness)
+        lean = 1.0 / sigma
+        _meet(z - lean * anchor, lean, *self.arrays, alpha, stiffness)
+
+    def extend(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
+        """As `meet`, but everybody stays on the piece of its anchor, beyond the ends of it if need
+        be; from a point it goes where z, beyond what the point allows, drives it."""
+        below, above, low, high = self.around(anchor)
+        piece = np.where(z < low, above, below)
+        stiffness[:] = 1.0 / (1.0 / sigma + self.rate[np.arange(z.size), piece])
+        stiffness[(below < above) & (low <= z) & (z <= high)] = 0.0
+        alpha[:] = anchor + stiffness * (np.clip(z, low, high) - z)
 
 
-@njit(cache=True)
+@njit(**OPTIONS)
 def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: ignore[no-untyped-def]
     """Fill the tables from the right end of each polyline; return the largest number of points,
     or -1 - i where polyline i rises.  Corners of height zero vanish."""
@@ -255,281 +287,222 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
     widest = 0
     for i in range(n):
         first, last = 0, corners
-        for j in range(corners):
-            if corner[i, j] == -np.inf:
-                first = j + 1
-            elif corner[i, j] == np.inf:
-                last = min(last, j)
+        while first < corners and corner[i, first] == -np.inf:
+            first += 1
+        while last > first and corner[i, last - 1] == np.inf:
+            last -= 1
         count = 0
         place[i, 0] = np.inf
-        for j in range(last, first - 1, -1):
-            value, bend = slope[i, j], curvature[i, j]
-            for side in range(2):
-                if bend > 0.0:
-                    if side == 1:
-                        place[i, count], rate[i, count] = value / bend, 1.0 / bend
-                    if j == (first if side == 1 else last):
-                        continue
-                    end = value - bend * corner[i, j - side]
-                elif side == 1 or not math.isfinite(value):
-                    continue
-                else:
-                    end = value
-                if count == 0 or end > point[i, count - 1] + near:
-                    point[i, count] = end
+        # Two ends of each slope; those of a flat one are the same point.
+        for end in range(2 * last + 1, 2 * first - 1, -1):
+            j, right = end // 2, end % 2
+            bend, height = curvature[i, j], slope[i, j]
+            if bend > 0.0:
+                if right == 0:
+                    place[i, count] = height / bend
+                    rate[i, count] = 1.0 / bend
+                at = corner[i, j - 1 + right] if first - right < j < last + 1 - right else np.inf
+                height -= bend * at
+            if abs(height) < np.inf:
+                if count == 0 or height > point[i, count - 1] + near:
+                    point[i, count] = height
                     count += 1
-                elif end < point[i, count - 1] - near:
+                elif height < point[i, count - 1] - near:
                     return -1 - i
-                place[i, count], rate[i, count] = -np.inf, 0.0
-            if j > first:
-                place[i, count], rate[i, count] = corner[i, j - 1], 0.0
+                place[i, count] = -np.inf
+                rate[i, count] = 0.0
+            if right == 0 and j > first:
+                place[i, count] = corner[i, j - 1]
+                rate[i, count] = 0.0
         for p in range(count, point.shape[1]):
-            point[i, p], place[i, p + 1] = np.inf, -np.inf
-        widest = max(widest, count)
+            point[i, p] = np.inf
+            place[i, p + 1] = -np.inf
+        if count > widest:
+            widest = count
     return widest
 
 
-@njit(cache=True)
-def _meet(i, rest, lean, tables):  # type: ignore[no-untyped-def]
-    """Where the rising line ``u = rest + lean * alpha`` meets polyline i: alpha and its code."""
-    point, place, rate = tables
+@njit(**OPTIONS)
+def _meet(rest, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
+    """Where the rising lines ``u = rest + lean * alpha`` meet the polylines: alpha, and
+    ``-d alpha / d rest``."""
     points = point.shape[1]
-    for p in range(points + 1):
-        alpha = (place[i, p] - rest) / (lean + rate[i, p])
-        if p > 0 and alpha <= point[i, p - 1]:
-            return point[i, p - 1], 2 * p - 1
-        if p == points or alpha < point[i, p]:
-            return alpha, 2 * p
-    return np.nan, 0
-
-
-@njit(cache=True)
-def _meet_all(z, anchor, lean, tables, alpha, stiffness):  # type: ignore[no-untyped-def]
-    rate = tables[2]
-    for i in range(z.size):
-        alpha[i], code = _meet(np.int64(i), z[i] - lean * anchor[i], lean, tables)
-        stiffness[i] = 1.0 / (lean + rate[i, code // 2]) if code % 2 == 0 else 0.0
-
-
-@njit(cache=True)
-def _work(z, dz, length, anchor, lean, before, tables):  # type: ignore[no-untyped-def]
-    """``(alpha(z + length dz) - before)^T dz``."""
-    total = 0.0
-    for i in range(z.size):
-        rest = z[i] + length * dz[i] - lean * anchor[i]
-        total += (_meet(np.int64(i), rest, lean, tables)[0] - before[i]) * dz[i]
-    return total
+    for i in range(rest.size):
+        p = 0
+        bend = lean + rate[i, 0]
+        x = (place[i, 0] - rest[i]) / bend
+        while p < points and x >= point[i, p]:
+            x = point[i, p]
+            p += 1
+            y = (place[i, p] - rest[i]) / (lean + rate[i, p])
+            # On the point itself where the next piece is met before it begins.
+            bend = np.inf
+            if y <= x:
+                break
+            x = y
+            bend = lean + rate[i, p]
+        alpha[i] = x
+        stiffness[i] = 1.0 / bend
 
 
 # ---------------------------------------------------------------------------- pairs
 
 
-@njit(cache=True)
-def _bounds(i, alpha, code, inverse, diag, tables, limits):  # type: ignore[no-untyped-def]
-    """What polyline i allows the border multiplier to be, ``low - v <= b <= high - v`` with
-    ``v = (Q alpha)_i / B_i``, and the curvature met when ``B_i alpha_i`` goes up or down."""
-    _, place, rate = tables
-    low, high, up, down = limits
-    below = code[i] // 2
-    above = below + code[i] % 2
-    least = (place[i, above] - rate[i, above] * alpha[i]) * inverse[i]
-    most = (place[i, below] - rate[i, below] * alpha[i]) * inverse[i]
-    rising = (diag[i] + rate[i, above]) * inverse[i] ** 2
-    falling = (diag[i] + rate[i, below]) * inverse[i] ** 2
-    if inverse[i] > 0.0:
-        low[i], high[i], up[i], down[i] = least, most, rising, falling
-    else:
-        low[i], high[i], up[i], down[i] = most, least, falling, rising
+@njit(**INNER)
+def _move(i, way, length, state):  # type: ignore[no-untyped-def]
+    """Move ``B_i alpha_i`` in the direction `way` (1 or -1) by `length` inside the piece that lies
+    there, or to its end; return by how much alpha_i moved.
 
-
-@njit(cache=True)
-def _all_bounds(alpha, code, inverse, diag, tables, limits):  # type: ignore[no-untyped-def]
-    for i in range(alpha.size):
-        _bounds(np.int64(i), alpha, code, inverse, diag, tables, limits)
-
-
-@njit(cache=True)
-def _room(i, way, alpha, code, point):  # type: ignore[no-untyped-def]
-    """How far alpha_i can go in the direction of the sign of `way` before the next point."""
-    p = code[i] // 2
-    if way > 0.0:
-        p += code[i] % 2
-        return point[i, p] - alpha[i] if p < point.shape[1] else np.inf
-    return alpha[i] - point[i, p - 1] if p > 0 else np.inf
-
-
-@njit(cache=True)
-def _move(i, way, length, whole, alpha, code, point):  # type: ignore[no-untyped-def]
-    """Move alpha_i by ``length * way`` inside the piece that lies there, or (`whole`) to its end;
-    return by how much it moved."""
-    before = alpha[i]
-    p = code[i] // 2
-    if way > 0.0:
-        p += code[i] % 2
-    if whole:
-        end = p if way > 0.0 else p - 1
-        alpha[i], code[i] = point[i, end], 2 * end + 1
-    else:
-        alpha[i], code[i] = before + length * way, 2 * p
-    return alpha[i] - before
-
-
-@njit(cache=True)
-def _extremes(v, low, high):  # type: ignore[no-untyped-def]
-    """The largest ``low - v`` and the smallest ``high - v``.
-
-    Four running extremes each: a single one waits for itself at every step.
+    Then note what polyline i allows the border multiplier to be, ``low - v <= b <= high - v`` with
+    ``v = (Q alpha)_i / B_i``, and for ``B_i alpha_i`` going up or down the curvature and the room.
     """
-    a = b = c = d = -np.inf
-    e = f = g = h = np.inf
-    rest = v.size % 4
-    for j in range(rest):
-        a, e = max(a, low[j] - v[j]), min(e, high[j] - v[j])
-    for j in range(rest, v.size, 4):
-        x = low[j] - v[j]
-        if x > a:
-            a = x
-        x = low[j + 1] - v[j + 1]
-        if x > b:
-            b = x
-        x = low[j + 2] - v[j + 2]
-        if x > c:
-            c = x
-        x = low[j + 3] - v[j + 3]
-        if x > d:
-            d = x
-        x = high[j] - v[j]
-        if x < e:
-            e = x
-        x = high[j + 1] - v[j + 1]
-        if x < f:
-            f = x
-        x = high[j + 2] - v[j + 2]
-        if x < g:
-            g = x
-        x = high[j + 3] - v[j + 3]
-        if x < h:
-            h = x
-    return max(max(a, b), max(c, d)), min(min(e, f), min(g, h))
+    diag, inverse, point, place, rate, alpha, code, limits = state
+    weight, before = inverse[i], alpha[i]
+    piece, rising = code[i] // 2, way * weight > 0.0
+    if rising:
+        piece += code[i] % 2
+    if limits[4 if way > 0.0 else 5, i] <= length:
+        piece -= not rising
+        alpha[i] = point[i, piece]
+        code[i] = 2 * piece + 1
+    elif length > 0.0:
+        alpha[i] += length * way * weight
+        code[i] = 2 * piece
+    now, below = alpha[i], code[i] // 2
+    above = below + code[i] % 2
+    rise = point[i, above] - now if above < point.shape[1] else np.inf
+    fall = now - point[i, below - 1] if below > 0 else np.inf
+    if weight < 0.0:
+        above, below = below, above
+        rise, fall = fall, rise
+    limits[0, i] = (place[i, above] - rate[i, above] * now) * weight
+    limits[1, i] = (place[i, below] - rate[i, below] * now) * weight
+    limits[2, i] = (diag[i] + rate[i, above]) * weight * weight
+    limits[3, i] = (diag[i] + rate[i, below]) * weight * weight
+    limits[4, i] = rise / abs(weight)
+    limits[5, i] = fall / abs(weight)
+    return now - before
 
 
-@njit(cache=True)
-def _by_pairs(  # type: ignore[no-untyped-def]
-    store, slot, diag, inverse, tables, alpha, code, v, limits, short, tol, limit
-):
-    """Pairs ``(i, k)``: ``B_i alpha_i`` grows, ``B_k alpha_k`` falls as much.
+@njit(**INNER, fastmath={"nnan", "nsz"})
+def _extremes(v, limits):  # type: ignore[no-untyped-def]
+    """The largest ``low - v`` and the smallest ``high - v``."""
+    top, bottom = -np.inf, np.inf
+    for j in range(v.size):
+        low, high = limits[0, j] - v[j], limits[1, j] - v[j]
+        top = low if low > top else top
+        bottom = high if high < bottom else bottom
+    return top, bottom
+
+
+@njit(**INNER)
+def _choose_pair(store, slot, inverse, v, limits, short):  # type: ignore[no-untyped-def]
+    """``(i, k, length, off)``: ``B_i alpha_i`` is to grow by `length`, ``B_k alpha_k`` to fall.
 
     i has the largest lower bound on b, k the upper bound that promises the largest gain.  As long
-    as the balance is `short` of its target, i or k moves alone.  Returns how it ended, the
-    coordinate whose row is missing, the one it was to go with and the number of steps.
+    as the balance is `short` of its target, i or k moves alone.  k is -1 where it depends on a
+    missing row of i.
     """
-    n = v.size
-    point = tables[0]
-    low, high, up, down = limits
-    steps = 0
+    top, bottom = _extremes(v, limits)
+    off = top - bottom if short == 0.0 else np.inf
+    i = k = -1
+    for j in range(v.size):
+        if short >= 0.0 and limits[0, j] - v[j] == top > -np.inf:
+            i = j
+            break
+        if short < 0.0 and limits[1, j] - v[j] == bottom < np.inf:
+            k = j
+            break
+    if short != 0.0 or i < 0 or slot[i] < 0:
+        return i, k, abs(short) if i + k > -2 else np.inf, off
+    row, up, w = store[slot[i]], limits[2, i], 2.0 * inverse[i]
+    best, length = -1.0, np.inf
+    for j in range(v.size):
+        drop = top - limits[1, j] + v[j]
+        if drop > 0.0:
+            both = up + limits[3, j]
+            eta = both - w * inverse[j] * row[j]
+            eta = eta if eta > FLAT * both else FLAT * both
+            if drop * drop > best * eta:
+                best, length = HUGE, np.inf
+                if eta > 0.0:
+                    best, length = drop * drop / eta, drop / eta
+                k = j
+    return i, k, length, off
+
+
+@njit(**INNER)
+def _choose_one(v, limits):  # type: ignore[no-untyped-def]
+    """As `_choose_pair` without a border: the one coordinate with the largest gain."""
+    best = worst = length = 0.0
+    i = -1
+    for j in range(v.size):
+        rise, fall = limits[0, j] - v[j], v[j] - limits[1, j]
+        off = rise if rise > fall else fall
+        if off > 0.0:
+            worst = off if off > worst else worst
+            # Looked up, because nobody can foresee the branch.
+            eta = limits[2 + (fall > rise), j]
+            if off * off > best * eta:
+                best, length = HUGE, np.inf
+                if eta > 0.0:
+                    best, length = off * off / eta, off / eta
+                i = j
+    if i >= 0 and v[i] > limits[1, i]:
+        return -1, i, length, worst
+    return i, -1, length, worst
+
+
+@njit(**OPTIONS)
+def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[no-untyped-def]
+    """Move pairs, or where `short` is empty one coordinate at a time, to the best length or to the
+    next point of either polyline.
+
+    Returns how it ended, the pair that was next and the number of steps.  `fresh` limits are not
+    known yet.
+    """
+    inverse, limits = state[1], state[7]
+    if fresh:
+        for j in range(v.size):
+            _move(j, 1.0, 0.0, state)
+    steps, status, i, k = 0, DONE, -1, -1
     while True:
-        top, bottom = _extremes(v, low, high)
-        if short[0] == 0.0 and top - bottom <= tol:
-            return DONE, -1, -1, steps
-        if steps >= limit:
-            return LIMIT, -1, -1, steps
-        i = k = -1
-        length = abs(short[0])
-        if short[0] >= 0.0:
-            if top == -np.inf:
-                return STUCK, -1, -1, steps
-            i = 0
-            while i < n - 1 and low[i] - v[i] != top:
-                i += 1
-            if slot[i] < 0:
-                return MISSING, i, -1, steps
+        if short.size > 0:
+            i, k, length, off = _choose_pair(store, slot, inverse, v, limits, short[0])
         else:
-            if bottom == np.inf:
-                return STUCK, -1, -1, steps
-            k = 0
-            while k < n - 1 and high[k] - v[k] != bottom:
-                k += 1
-            if slot[k] < 0:
-                return MISSING, k, -1, steps
-        if short[0] == 0.0:
-            row = store[slot[i]]
-            best = -1.0
-            for j in range(n):
-                drop = top - high[j] + v[j]
-                if drop > 0.0:
-                    both = up[i] + down[j]
-                    eta = max(both - 2.0 * inverse[i] * inverse[j] * row[j], FLAT * both)
-                    if drop * drop > best * eta:
-                        best = drop * drop / eta if eta > 0.0 else np.inf
-                        length = drop / eta if eta > 0.0 else np.inf
-                        k = j
-            if slot[k] < 0:
-                return MISSING, k, i, steps
-        room_i = room_k = np.inf
-        if i >= 0:
-            room_i = _room(i, inverse[i], alpha, code, point) / abs(inverse[i])
-        if k >= 0:
-            room_k = _room(k, -inverse[k], alpha, code, point) / abs(inverse[k])
-        length = min(length, room_i, room_k)
-        if length == np.inf:
-            return STUCK, -1, -1, steps
-        if i < 0 or k < 0:
-            short[0] = math.copysign(abs(short[0]) - length, short[0])
-            if abs(short[0]) == 0.0:
-                short[0] = 0.0
+            i, k, length, off = _choose_one(v, limits)
+        if i >= 0 and length > limits[4, i]:
+            length = limits[4, i]
+        if k >= 0 and length > limits[5, k]:
+            length = limits[5, k]
+        if off <= tol:
+            status = DONE
+        elif steps >= limit:
+            status = LIMIT
+        elif (i >= 0 and slot[i] < 0) or (k >= 0 and slot[k] < 0):
+            status = MISSING
+        elif length == np.inf:
+            status = STUCK
+        else:
+            status = GOING
+        if status != GOING:
+            return status, i, k, steps
         first = second = 0
-        change_i = change_k = 0.0
+        more = less = 0.0
         if i >= 0:
-            first = slot[i]
-            change_i = _move(i, inverse[i], length, room_i <= length, alpha, code, point)
-            _bounds(i, alpha, code, inverse, diag, tables, limits)
+            first, more = slot[i], _move(i, 1.0, length, state)
         if k >= 0:
-            second = slot[k]
-            change_k = _move(k, -inverse[k], length, room_k <= length, alpha, code, point)
-            _bounds(k, alpha, code, inverse, diag, tables, limits)
-        row, other = store[first], store[second]
-        for j in range(n):
-            v[j] += (change_i * row[j] + change_k * other[j]) * inverse[j]
-        steps += 1
-
-
-@njit(cache=True)
-def _one_by_one(  # type: ignore[no-untyped-def]
-    store, slot, diag, unit, tables, alpha, code, v, limits, tol, limit
-):
-    """Without a border: the coordinate with the largest gain goes where its polyline meets the
-    line of its responses.  Returns as `_by_pairs`."""
-    low, high, up, down = limits
-    steps = 0
-    while True:
-        best = worst = 0.0
-        i = -1
-        for j in range(v.size):
-            off, eta = low[j] - v[j], up[j]
-            if off < v[j] - high[j]:
-                off, eta = v[j] - high[j], down[j]
-            if off > 0.0:
-                if off > worst:
-                    worst = off
-                if off * off > best * eta:
-                    best = off * off / eta if eta > 0.0 else np.inf
-                    i = j
-        if worst <= tol:
-            return DONE, -1, -1, steps
-        if steps >= limit:
-            return LIMIT, -1, -1, steps
-        if slot[i] < 0:
-            return MISSING, i, -1, steps
-        lean = max(diag[i], TINY)
-        new, where = _meet(i, v[i] - lean * alpha[i], lean, tables)
-        if not math.isfinite(new):
-            return STUCK, -1, -1, steps
-        change = new - alpha[i]
-        alpha[i], code[i] = new, where
-        _bounds(i, alpha, code, unit, diag, tables, limits)
-        row = store[slot[i]]
-        for j in range(v.size):
-            v[j] += change * row[j]
+            second, less = slot[k], _move(k, -1.0, length, state)
+        if short.size > 0:
+            if short[0] != 0.0:
+                short[0] -= length if short[0] > 0.0 else -length
+            row, other = store[first], store[second]
+            for j in range(v.size):
+                v[j] += (more * row[j] + less * other[j]) * inverse[j]
+        else:
+            row, change = store[first + second], more + less
+            for j in range(v.size):
+                v[j] += change * row[j]
         steps += 1
 
 
@@ -569,6 +542,15 @@ def _next_columns(
     return np.asarray(some[off[some] > 0.0])
 
 
+def _sweeps_left(off: list[float]) -> float:
+    """How many more sweeps (n steps each) at the pace of the later half would bring the last of
+    `off` below 1."""
+    now, before = off[-1], off[len(off) // 2]
+    if len(off) <= UNTRIED or not (now > 1.0 and before < np.inf):
+        return 0.0
+    return 0.5 * len(off) * math.log(now) / max(math.log(before / now), 1e-9)
+
+
 def _multiplier(lower: Array, upper: Array) -> float:
     """b between its bounds: the mean over the coordinates inside a piece, else the middle."""
     inside = lower[lower == upper]
@@ -583,6 +565,9 @@ def _multiplier(lower: Array, upper: Array) -> float:
 
 class _Features:
     """``w = phi^T c`` where ``Q = phi phi^T``."""
+
+    # From a cold start, which is all there is here, the first pieces foretell nothing.
+    foresees = False
 
     def __init__(self, phi: Any) -> None:
         n, d = phi.shape
@@ -656,6 +641,8 @@ class _Features:
 class _Columns:
     """c itself, where only columns of Q are known."""
 
+    foresees = True
+
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
 
@@ -728,9 +715,11 @@ class _Line:
     square: float
 
     def derivative(self, length: float) -> float:
-        line = (self.z, self.dz, length, self.anchor, 1.0 / self.sigma, self.before)
+        alpha, lean = np.empty(self.z.size), 1.0 / self.sigma
+        rest = self.z + length * self.dz - lean * self.anchor
+        _meet(rest, lean, *self.tables.arrays, alpha, np.empty(alpha.size))
         # By differences: near the end everything else cancels.
-        return self.at_zero + length * self.square - float(_work(*line, self.tables.arrays))
+        return self.at_zero + length * self.square - float((alpha - self.before) @ self.dz)
 
     def search(self) -> float:
         """A length at which the derivative is near 0, by false position."""
@@ -808,36 +797,38 @@ class _Run:
     def pairs(self, rows: Any, *, patient: bool) -> bool:
         """Pairs, or single coordinates where there is no border; True if they come to an end.
 
-        Without patience they give up once they have cost what Newton steps would.
+        Without patience they give up once they have cost what Newton steps would, and sooner if
+        their pace promises nothing else.
         """
         n, m = self.border.shape
         inverse = 1.0 / self.border[:, 0] if m else np.ones(n)
         tol = self.tol * float(np.abs(inverse).min())
         code, v = self.tables.locate(self.alpha), self.product * inverse
-        limits, tables = np.empty((4, n)), self.tables.arrays
-        _all_bounds(self.alpha, code, inverse, self.gram.diag, tables, limits)
-        state = (self.gram.diag, inverse, tables, self.alpha, code, v, limits)
-        short = self.short()
+        limits = np.full((6, n), np.inf)
+        state = (self.gram.diag, inverse, *self.tables.arrays, self.alpha, code, limits)
+        short, fresh, off = self.short(), True, [np.inf]
         most, fetched = min(max(BATCH // n, FEWEST), MOST), FEWEST
         left = self.limit - self.iterations
         budget = left if patient else min(n, left)
         while True:
             store, slot = rows.rows()
-            if m:
-                ended = _by_pairs(store, slot, *state, short, tol, budget)
-            else:
-                ended = _one_by_one(store, slot, *state, tol, budget)
-            status, wanted, partner, steps = ended
+            ended = _descend(store, slot, state, v, short, tol, budget, fresh)
+            (status, i, k, steps), fresh = ended, False
             self.iterations += steps
             budget -= steps
             if status == MISSING:
                 batch, bounds = min(most, fetched), (limits[0] - v, limits[1] - v)
-                index = _next_columns(wanted, batch, *bounds, slot, bool(m))
-                rows.fetch(index, np.array([partner]) if partner >= 0 else None)
+                # The row of k depends on that of i.
+                first, second = (i, k) if i >= 0 and slot[i] < 0 else (k, i)
+                index = _next_columns(first, batch, *bounds, slot, bool(m))
+                rows.fetch(index, np.array([second]) if second >= 0 else None)
                 fetched += index.size
             elif status == LIMIT and self.iterations < self.limit and not patient:
                 leaning = float(np.count_nonzero(code % 2 == 0))
-                if self.iterations > 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0):
+                worth = 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0)
+                top, bottom = float((limits[0] - v).max()), float((limits[1] - v).min())
+                off.append((top - bottom if m else max(top, -bottom)) / tol)
+                if self.iterations > worth or n * _sweeps_left(off) > HOPE * worth:
                     break
                 budget = min(n, self.limit - self.iterations)
             else:
@@ -861,6 +852,9 @@ class _Run:
             if status == STUCK:
                 # Rounding of z times sigma is all that is left: lean more.
                 growth, sigma = 1.0, sigma / GROWTH
+            elif status == SPENT:
+                # Too far at once.
+                growth, sigma = math.sqrt(growth), sigma / GROWTH
             else:
                 sigma *= growth
         self.alpha = leaning.alpha
@@ -873,43 +867,62 @@ class _Leaning:
     def __init__(self, run: _Run, form: _Features | _Columns) -> None:
         self.run, self.form, self.alpha = run, form, run.alpha
         self.z = form.begin(run.alpha) + run.border @ run.b
-        self.pull = np.zeros(self.z.size)
+        self.stiffness, self.pull = np.empty(self.z.size), np.zeros(self.z.size)
         self.left = np.inf
 
     def settle(self, sigma: float) -> int:
-        """Newton steps with the present alpha as anchor: DONE, STUCK at rounding, or LIMIT."""
-        run, form, anchor = self.run, self.form, self.alpha
-        border, tables = run.border, run.tables
-        widest = np.abs(border).max(axis=0, initial=0.0)
-        stiffness = np.empty(self.z.size)
+        """Newton steps with the present alpha as anchor: DONE, STUCK at rounding, LIMIT, or SPENT
+        without an end and back at the anchor."""
+        run, anchor, b, meet = self.run, self.alpha, self.run.b, self.run.tables.meet
         least, idle, length = np.inf, 0, 0.0
+        if self.form.foresees and run.iterations < run.limit:
+            # z is still that of a smaller sigma and would drive alpha past the ends of its pieces,
+            # from where it comes back one by one.  Mostly nobody leaves its piece.
+            self._look(run.tables.extend, anchor, sigma)
+            self._step(anchor, sigma, whole=True)
         for _ in range(NEWTONS):
-            self.alpha = alpha = np.empty(self.z.size)
-            tables.meet(self.z, anchor, sigma, alpha, stiffness)
-            self.pull, short = form.pull(alpha), run.target - _balance(border, alpha)
-            moved = float(np.abs(alpha - anchor).max()) / sigma
+            self._look(meet, anchor, sigma)
+            moved = float(np.abs(self.alpha - anchor).max()) / sigma
             error = float(np.abs(self.pull).max())
             self.left = moved + error
-            near = (BALANCED if moved <= run.tol else LOOSE) * run.weight(alpha)
-            if error <= max(0.4 * run.tol, 0.5 * moved) and np.all(np.abs(short) <= near):
+            near = (BALANCED if moved <= run.tol else LOOSE) * run.weight(self.alpha)
+            if error <= max(0.4 * run.tol, 0.5 * moved) and np.all(np.abs(self.short) <= near):
                 return DONE
-            size = float(np.abs(self.z).max())
-            if run.iterations >= run.limit or size > LOST * tables.scale():
+            if run.iterations >= run.limit or self.size > LOST * run.tables.scale():
                 return LIMIT
             idle = idle + 1 if length >= 0.5 and error > 0.9 * least else 0
             least = min(error, least)
             if idle == IDLE:
                 return STUCK
-            active = np.flatnonzero(stiffness)
-            lean = stiffness[active]
-            # Where no coordinate leans, nothing else holds b back.
-            damp = np.abs(short) * widest / (10.0 * (size + run.tol)) + TINY
-            dq, db, square = form.step(active, lean, self.pull, border[active], short, damp)
-            dz = dq + border @ db
+            length = self._step(anchor, sigma, whole=False)
+        self.alpha, run.b = anchor, b
+        self.z, self.pull = self.form.begin(anchor) + run.border @ b, np.zeros(anchor.size)
+        return SPENT
+
+    def _look(self, meet: Any, anchor: Array, sigma: float) -> None:
+        """alpha(z), its derivative and what it leaves to do."""
+        self.alpha = np.empty(self.z.size)
+        meet(self.z, anchor, sigma, self.alpha, self.stiffness)
+        self.pull = self.form.pull(self.alpha)
+        self.short = self.run.target - _balance(self.run.border, self.alpha)
+        self.size = float(np.abs(self.z).max())
+
+    def _step(self, anchor: Array, sigma: float, *, whole: bool) -> float:
+        """A Newton step, as long as it is good or `whole`; return its length."""
+        run, form, short = self.run, self.form, self.short
+        active = np.flatnonzero(self.stiffness)
+        lean, edge = self.stiffness[active], run.border[active]
+        # Where no coordinate leans, nothing else holds b back.
+        widest = np.abs(run.border).max(axis=0, initial=0.0)
+        damp = np.abs(short) * widest / (10.0 * (self.size + run.tol)) + TINY
+        dq, db, square = form.step(active, lean, self.pull, edge, short, damp)
+        dz, length = dq + run.border @ db, 1.0
+        if not whole:
             fall = -square - float(lean @ dz[active] ** 2) - float(damp @ db**2)
-            length = _Line(tables, self.z, dz, anchor, sigma, alpha, fall, square).search()
-            form.advance(length)
-            self.z += length * dz
-            run.b = run.b + length * db
-            run.iterations += 1
-        return MISSING
+            line = _Line(run.tables, self.z, dz, anchor, sigma, self.alpha, fall, square)
+            length = line.search()
+        form.advance(length)
+        self.z += length * dz
+        run.b = run.b + length * db
+        run.iterations += 1
+        return length

@@ -556,6 +556,86 @@ def test_pairs_without_end_give_way_to_newton_steps(intercept):
     np.testing.assert_allclose(found.u, exact.u, atol=2e-2)
 
 
+def trend(n, order, part):
+    """Trend filtering by differences at a part of lam_max: alpha from lam_max on, no border, the
+    polylines and Q."""
+    rng = np.random.default_rng(11)
+    D = np.diff(np.eye(n), order, axis=0)
+    bends = [0.0, 0.3 * n, 0.6 * n, n]
+    y = np.interp(np.arange(n), bends, [0.0, 3.0, -2.0, 4.0]) + rng.normal(size=n) / 2
+    inside = np.linalg.lstsq(D.T, y, rcond=None)[0]
+    lam = part * np.abs(inside).max()
+    lines = snapshot((Slope("+", lam), Knot("k", D @ y), Slope("-", -lam)), n - order)
+    return inside, np.zeros((n - order, 0)), lines, DenseGram(D @ D.T)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("part", [1.01, 0.3, 0.01])
+def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
+    """Q = D D^T of differences: its condition number is 1e5, 2e9 and 2e13, and from lam_max on
+    every coordinate is inside its knot."""
+    inside, none, lines, gram = trend(500, order, part)
+    tried = []
+    pairs = smo._Run.pairs
+
+    def count(run, rows, *, patient):
+        assert not patient
+        ended = pairs(run, rows, patient=patient)
+        tried.append(run.iterations)
+        return ended
+
+    monkeypatch.setattr(smo._Run, "pairs", count)
+    found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
+    assert found.converged
+    assert found.iterations - tried[0] <= 250
+    if part > 1.0 and order == 1:
+        np.testing.assert_allclose(found.alpha, inside, atol=1e-3 * np.abs(inside).max())
+
+
+def test_newton_steps_without_an_end_leave_the_anchor_where_it_was(monkeypatch):
+    monkeypatch.setattr(smo, "NEWTONS", 10)
+    spent = []
+    settle = smo._Leaning.settle
+
+    def watch(leaning, sigma):
+        before = leaning.alpha
+        status = settle(leaning, sigma)
+        if status == smo.SPENT:
+            spent.append(sigma)
+            assert leaning.alpha is before
+            whole = leaning.form.gram.matvec(before) + leaning.run.border @ leaning.run.b
+            np.testing.assert_allclose(leaning.z, whole, atol=1e-9)
+        return status
+
+    monkeypatch.setattr(smo._Leaning, "settle", watch)
+    _, none, lines, gram = trend(200, 2, 0.1)
+    found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
+    assert spent
+    assert found.converged
+
+
+def test_pairs_give_up_when_their_pace_promises_no_end():
+    falling = [np.inf] + [10.0 ** (4 - 0.5 * k) for k in range(8)]
+    assert smo._sweeps_left(falling[:5]) == 0.0  # too early to tell
+    assert 0.0 < smo._sweeps_left(falling) < 2.0
+    assert smo._sweeps_left([np.inf] + [100.0] * 20) > 1e6
+    assert smo._sweeps_left([np.inf] + [100.0] * 10 + [0.5]) == 0.0
+    assert smo._sweeps_left([np.inf] * 20) == 0.0
+
+
+def test_a_coordinate_beyond_the_end_of_its_piece():
+    """What the first Newton step goes by: each polyline continued as it is at the anchor."""
+    tables = Tables.of(snapshot((Slope("+", 1.0), Knot("k", 2.0), Slope("-", -1.0)), 4))
+    anchor, z = np.array([0.5, 1.0, 1.0, -1.0]), np.array([-1.0, 0.0, 5.0, 2.5])
+    alpha, stiffness = np.empty(4), np.empty(4)
+    tables.extend(z, anchor, 10.0, alpha, stiffness)
+    np.testing.assert_allclose(alpha, [0.5 + 10.0 * 3.0, 1.0, 1.0 - 10.0 * 3.0, -1.0])
+    np.testing.assert_allclose(stiffness, [10.0, 0.0, 10.0, 0.0])
+    tables.meet(z, anchor, 10.0, alpha, stiffness)
+    np.testing.assert_allclose(alpha, [1.0, 1.0, -1.0, -1.0])
+    np.testing.assert_allclose(stiffness, 0.0)
+
+
 def test_many_samples_few_features():
     rng = np.random.default_rng(9)
     X = rng.normal(size=(20_000, 8))
