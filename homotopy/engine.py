@@ -414,7 +414,9 @@ class _Trace:
         if not self.settles:
             first, last = self._branches()
             slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-            tracker.place(*self.options.solver(ConditionalQP.build(self.problem, snap, target, slices)))
+            tracker.place(
+                *self.options.solver(ConditionalQP.build(self.problem, snap, target, slices))
+            )
             given = tracker.piece // 2
             tracker.assign(snap, first, last)
             self._keep_sides(snap, given)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.follow import begin_segment, end_segment, follow, refine, seal
 from homotopy.tracker.pivots import (
     admit,
@@ -41,10 +42,8 @@ from homotopy.tracker.state import (
     FLIPPING,
     FULL,
     GO,
-    INNER,
     MISSING,
     ON_WAY,
-    OUTER,
     RECORD_FULL,
     RETURNING,
     ROUND_DONE,
@@ -60,11 +59,10 @@ from homotopy.tracker.windows import alpha_now, close_window, widen
 __all__ = ["run"]
 
 
-
 # ------------------------------------------------------------------ routes
 
 
-@njit(**INNER)
+@njit(**PART)
 def fence_excused(lines, here, now):  # type: ignore[no-untyped-def]
     """Whoever was excused from its corners has them back."""
     if now.excused:
@@ -75,7 +73,7 @@ def fence_excused(lines, here, now):  # type: ignore[no-untyped-def]
         now.excused = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """From here on t stands still and mu goes from 1 to 0; nothing is lifted yet."""
     if now.window == BY_TURN:
@@ -92,7 +90,7 @@ def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped
     now.solved = now.rated = now.ready = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-untyped-def]
     """From here on t moves; the pull of the moving slopes is taken up where it was left, and only
     those that changed piece meanwhile need seeing to."""
@@ -121,7 +119,7 @@ def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-unt
 # ------------------------------------------------------------------ what a jump is measured by
 
 
-@njit(**INNER)
+@njit(**PART)
 def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     """The full objective without its constant.
 
@@ -165,7 +163,7 @@ def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(**INNER)
+@njit(**PART)
 def keep(form, lines, here, act, mov, win, now, place):  # type: ignore[no-untyped-def]
     """Write the present point to `place`: w on features, else u."""
     if now.mode == ROWS:
@@ -181,7 +179,7 @@ def keep(form, lines, here, act, mov, win, now, place):  # type: ignore[no-untyp
             place[width + c] = act.column[c].b
 
 
-@njit(**INNER)
+@njit(**PART)
 def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ignore[no-untyped-def]
     """Whether the response has moved from `place` by more than `least` of its scale."""
     if now.mode == ROWS:
@@ -204,14 +202,14 @@ def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ig
 # ------------------------------------------------------------------ rounds
 
 
-@njit(**INNER)
+@njit(**PART)
 def forget(mov, now):  # type: ignore[no-untyped-def]
     """The partitions seen at this t: none but the present one."""
     mov.seen[0] = now.hash
     now.seen, now.ahead = 1, 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Write down the point before the jump, and who presses on its corner."""
     if rec.jump.size <= now.jumps + 1 or now.logged + 2 * now.walls + 64 >= rec.log.size:
@@ -247,7 +245,7 @@ def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def sort(values, count):  # type: ignore[no-untyped-def]
     """Insertion: there are few, and they are nearly in order."""
     for k in range(1, count):
@@ -259,7 +257,7 @@ def sort(values, count):  # type: ignore[no-untyped-def]
         values[j + 1] = value
 
 
-@njit(**INNER)
+@njit(**PART)
 def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Those in ``mov.flips`` change side, lifted to where they stand."""
     if now.asks and not now.asked:
@@ -297,7 +295,7 @@ def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     return SOLVE if now.by_solver else GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-def]
     """Those pinned, into ``mov.flips``; with `release` only those whose alpha is beyond its slope,
     and how many just touch is returned."""
@@ -320,10 +318,10 @@ def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-
     return touching
 
 
-@njit(**INNER)
+@njit(**PART)
 def let_go(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Coordinates pinned that just touch their slope go back to it."""
-    while press(lines, here, act, mov, now, tol, True):
+    while press(lines, here, act, mov, now, tol, np.int64(1)):
         for k in range(now.actives):
             i = act.index[k]
             spot = here.spot[i]
@@ -342,7 +340,7 @@ def let_go(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """mu is 0: nothing is lifted any more; see who is pinned."""
     for q in range(now.logged - now.jump_log):
@@ -365,10 +363,10 @@ def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Who would be pinned just past t?"""
-    code = go_along(form, lines, here, act, mov, win, now, 1)
+    code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
     if code != GO:
         return code
     widen(form, lines, here, act, mov, win, now)
@@ -385,15 +383,15 @@ def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
         return GO
     if code != GO:
         return code
-    press(lines, here, act, mov, now, tol, False)
+    press(lines, here, act, mov, now, tol, np.int64(0))
     now.in_jump = FLIPPING if now.flips else RETURNING
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Write the jump down and take up the path."""
-    code = go_along(form, lines, here, act, mov, win, now, 0)
+    code = go_along(form, lines, here, act, mov, win, now, np.int64(0))
     if code != GO:
         return code
     jump = rec.jump[now.jumps]

@@ -17,7 +17,7 @@ import math
 
 from numba import njit
 
-from homotopy.tracker.state import INNER, SUM
+from homotopy.tracker.compiling import PART, SUM
 
 __all__ = ["back_substitute", "eliminate_border", "forward_substitute", "remove_column"]
 
@@ -75,7 +75,7 @@ def remove_column(factor, size, position, work):  # type: ignore[no-untyped-def]
             rest[j] = c * y - s * x
 
 
-@njit(**INNER)
+@njit(**PART)
 def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
     """Bring ``half[row] = R^{-T} right`` along when `remove_column` has deleted a coordinate."""
     spike = half[row, position]
@@ -85,7 +85,7 @@ def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
         spike = work[0, j] * spike - work[1, j] * old
 
 
-@njit(**INNER)
+@njit(**PART)
 def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
     """Solve ``schur x = short`` for the border, x into ``column.rate``; return the rank.
 
@@ -125,7 +125,7 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
     return rank
 
 
-@njit(**INNER)
+@njit(**PART)
 def null_of_border(schur, column, rank, place):  # type: ignore[no-untyped-def]
     """The direction of b along which column ``order[place]`` has no support, into
     ``column.slide``: 1 there, and what keeps the supported columns as they are."""

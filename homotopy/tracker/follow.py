@@ -8,11 +8,10 @@ be to go on.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
+from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.pivots import room_of, set_fence, slack_of
 from homotopy.tracker.rates import (
@@ -31,7 +30,6 @@ from homotopy.tracker.state import (
     BY_PLACE,
     BY_TURN,
     GO,
-    INNER,
     NO_WINDOW,
     PAUSE,
     RECORD_FULL,
@@ -58,7 +56,7 @@ LOOKS = 3
 # ------------------------------------------------------------------ the length of a step
 
 
-@njit(**INNER)
+@njit(**PART)
 def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
     """The length of step at which the first coordinate on a slope meets a corner it moves towards.
 
@@ -91,7 +89,7 @@ def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(**INNER)
+@njit(**PART)
 def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     """The length of step at which the first coordinate on a knot meets an end of it."""
     best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
@@ -114,7 +112,7 @@ def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(**INNER)
+@njit(**PART)
 def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[no-untyped-def]
     """The step that an open window allows, 0 where it is used up; `spent` grows by it."""
     if now.window == BY_TURN:
@@ -138,7 +136,7 @@ def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[
 # ------------------------------------------------------------------ record
 
 
-@njit(**INNER)
+@njit(**PART)
 def seal(rec, now):  # type: ignore[no-untyped-def]
     """The open segment is whole."""
     if now.open:
@@ -147,7 +145,7 @@ def seal(rec, now):  # type: ignore[no-untyped-def]
         now.open = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
     """Write down where a segment begins, unless the one before goes on."""
     if now.open:
@@ -165,7 +163,7 @@ def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
     now.open = 1
 
 
-@njit(**INNER)
+@njit(**PART)
 def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
     """Write down where it ends; it may go on if it was only `cut`."""
     segment, base = rec.segment[now.segments], now.entries
@@ -181,7 +179,7 @@ def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ the step
 
 
-@njit(**INNER)
+@njit(**PART)
 def move(form, here, act, mov, now, length):  # type: ignore[no-untyped-def]
     """Everything goes on at its rate."""
     u, du, near = here.u, here.du, here.near
@@ -203,7 +201,7 @@ def move(form, here, act, mov, now, length):  # type: ignore[no-untyped-def]
             u[i] += length * du[i]
 
 
-@njit(**INNER)
+@njit(**PART)
 def refence(lines, here, now):  # type: ignore[no-untyped-def]
     """Those excused for one step have their corners back."""
     for q in range(now.tied):
@@ -216,7 +214,7 @@ def refence(lines, here, now):  # type: ignore[no-untyped-def]
     now.due = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Go to the next break-point or the end of the route; `PAUSE` asks for another look first."""
     left = abs(now.stop - now.tau)
@@ -266,7 +264,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 # ------------------------------------------------------------------ staying exact
 
 
-@njit(**INNER)
+@njit(**PART)
 def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
     """How far active coordinate i is from where it should be."""
     piece = here.spot[i].piece
@@ -276,7 +274,7 @@ def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
     return (slope_value(lines, here, now, i, j, here.u[i]) - here.alpha[i]) / lines.slope[i, j].bend
 
 
-@njit(**INNER)
+@njit(**PART)
 def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     """Whether an active coordinate is farther off than rounding explains."""
     for k in range(now.actives):
@@ -288,7 +286,7 @@ def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(**INNER)
+@njit(**PART)
 def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """Solve for the residuals of the active coordinates and move there, if no alpha leaves its
     knot by that: rounding of many steps, taken back before it counts."""
@@ -314,7 +312,7 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
     shift_response(form, here, act, mov, now)
 
 
-@njit(**INNER)
+@njit(**PART)
 def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
     """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
     size, du = now.actives, here.du
@@ -351,7 +349,7 @@ def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ the loop
 
 
-@njit(**INNER)
+@njit(**PART)
 def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
     """What there is to see to before the next turn; `GO` if nothing is in the way."""
     if now.tau == now.stop:
@@ -373,7 +371,7 @@ def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def look_less(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
     """Open a window by turn where it pays."""
     if now.window == NO_WINDOW and now.mode == ROWS and now.tau != now.stop:
@@ -382,7 +380,7 @@ def look_less(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[
             open_window(form, lines, here, act, mov, win, now, tol, opt)
 
 
-@njit(**INNER)
+@njit(**PART)
 def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
     """Go from break-point to break-point until the route ends or something is wanted."""
     while True:

@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from homotopy.model.polyline import JUMP, SEAM
+from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import (
     back_substitute,
     forward_substitute,
@@ -43,12 +44,10 @@ from homotopy.tracker.state import (
     FULL,
     GO,
     INDEFINITE,
-    INNER,
     MISSING,
     RECORD_FULL,
     ROWS,
     STUCK,
-    SUM,
     UNBALANCED,
     UNBOUNDED,
     WALLS,
@@ -67,7 +66,7 @@ MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 # ------------------------------------------------------------------ what a piece brings with it
 
 
-@njit(**INNER)
+@njit(**PART)
 def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
     """The corners between which u_i is free; on a knot none.  A corner at the wrong infinity cuts
     off nothing."""
@@ -82,13 +81,13 @@ def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
         fence.high, fence.high_rate = lines.corner[i, j].at, lines.corner[i, j].rate
 
 
-@njit(**INNER)
+@njit(**PART)
 def fence_all(lines, here):  # type: ignore[no-untyped-def]
     for i in range(here.u.size):
         set_fence(lines, here, i)
 
 
-@njit(**INNER)
+@njit(**PART)
 def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
     """The convex branch of a piece: the number of jumps to its left."""
     count = 0
@@ -99,7 +98,7 @@ def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(**INNER)
+@njit(**PART)
 def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped-def]
     """Write down that coordinate i stands on another piece."""
     spot = here.spot[i]
@@ -136,7 +135,7 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
     spot.gap_low, spot.gap_high = (0.0, -1.0) if at_low else (-1.0, 0.0)
 
 
-@njit(**INNER)
+@njit(**PART)
 def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
     """The slope of coordinate i joins the moving slopes (minus: leaves them) at `rate`."""
     if rate == 0.0:
@@ -162,7 +161,7 @@ def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
     now.ready = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def flat_rate(lines, here, now, i):  # type: ignore[no-untyped-def]
     """The rate of the slope on which coordinate i stands; 0 where it is in A."""
     piece = here.spot[i].piece
@@ -171,7 +170,7 @@ def flat_rate(lines, here, now, i):  # type: ignore[no-untyped-def]
     return slope_rate(lines, here, now, i, piece // 2)
 
 
-@njit(**INNER)
+@njit(**PART)
 def is_active(lines, here, i):  # type: ignore[no-untyped-def]
     piece = here.spot[i].piece
     return piece % 2 == 1 or lines.slope[i, piece // 2].bend > 0.0
@@ -180,7 +179,7 @@ def is_active(lines, here, i):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ the factor
 
 
-@njit(**INNER)
+@njit(**PART)
 def remove(here, act, win, now, i):  # type: ignore[no-untyped-def]
     """Take coordinate i out of the factor."""
     size, index, position = now.actives, act.index, here.spot[i].place
@@ -234,7 +233,7 @@ def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
     return tol.rank * EPS * (1.0 + math.sqrt(size)) * mass, mass
 
 
-@njit(**INNER)
+@njit(**PART)
 def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-untyped-def]
     """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
     size, row = now.actives, act.work[0]
@@ -264,7 +263,7 @@ def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-
 # ------------------------------------------------------------------ principal pivots
 
 
-@njit(**INNER)
+@njit(**PART)
 def ready_for(form, lines, here, act, mov, win, rec, now, i):  # type: ignore[no-untyped-def]
     """Whether a pivot of coordinate i can be made without asking for anything."""
     if now.mode == ROWS and form.slot[i] < 0:
@@ -279,7 +278,7 @@ def ready_for(form, lines, here, act, mov, win, rec, now, i):  # type: ignore[no
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j, from wherever it stands; alpha is written by the caller."""
     if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
@@ -288,7 +287,7 @@ def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[
         remove(here, act, win, now, i)
     else:
         pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
-    set_piece(lines, here, rec, now, i, 2 * j, 0)
+    set_piece(lines, here, rec, now, i, 2 * j, np.int64(0))
     bend = lines.slope[i, j].bend
     if bend > 0.0:
         # 1 / bend on the diagonal keeps it independent.
@@ -301,7 +300,7 @@ def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[
     pull_on(form, here, act, mov, now, i, rate)
 
 
-@njit(**INNER)
+@njit(**PART)
 def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j and takes up its alpha."""
     piece = here.spot[i].piece
@@ -315,7 +314,7 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
     here.alpha[i] = slope_value(lines, here, now, i, j, here.u[i])
 
 
-@njit(**INNER)
+@njit(**PART)
 def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # type: ignore[no-untyped-def]
     """Coordinate i goes from a slope onto the knot (or pin) at `corner`."""
     spot = here.spot[i]
@@ -340,7 +339,7 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
         append(form, lines, here, act, mov, win, now, i, pivot)
         return GO
     inward = -1.0 if slope == corner else 1.0
-    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, False)
+    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, np.int64(0))
     if code == UNBOUNDED and not now.moved_here:
         # Nothing has moved yet: back to where it was.
         to_slope(form, lines, here, act, mov, win, rec, now, i, slope)
@@ -353,14 +352,14 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
     return code
 
 
-@njit(**INNER)
+@njit(**PART)
 def slack_of(here, now, tol, i):  # type: ignore[no-untyped-def]
     """How far coordinate i may drift where nothing can stop it."""
     size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * now.length)
     return tol.forgiven * size + 20.0 * here.fence[i].root * now.noise
 
 
-@njit(**INNER)
+@njit(**PART)
 def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
     """Take the fences of coordinate i away: until the next step (which is kept short), or where
     `speed` is 0 until the route ends."""
@@ -393,7 +392,7 @@ def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no
     now.solved = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def room_of(lines, here, now, i, way):  # type: ignore[no-untyped-def]
     """How far alpha of coordinate i, on a knot, can rise (way > 0) or fall; a pin has one end."""
     spot = here.spot[i]
@@ -408,7 +407,7 @@ def room_of(lines, here, now, i, way):  # type: ignore[no-untyped-def]
     return here.alpha[i] - slope_value(lines, here, now, i, j + 1, u)
 
 
-@njit(**INNER)
+@njit(**PART)
 def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-untyped-def]
     """Who reaches the end of its knot first when alpha moves along the null direction ``work[1]``
     times `way` (i itself by `way`): its place in A (size for i, -1 for none) and the length.
@@ -422,7 +421,7 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
         if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
             room = max(room_of(lines, here, now, j, weight), 0.0) / abs(weight)
             step = min(step, room)
-    found, best = -1, 0.0
+    found, best = np.int64(-1), 0.0
     if step == np.inf:
         return found, step
     for k in range(size + 1):
@@ -436,7 +435,7 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
     return found, step
 
 
-@njit(**INNER)
+@njit(**PART)
 def move_along(form, here, act, mov, win, now, tol, i, length):  # type: ignore[no-untyped-def]
     """alpha moves along the null direction: u moves with it, by rounding only.
 
@@ -475,7 +474,7 @@ def move_along(form, here, act, mov, win, now, tol, i, length):  # type: ignore[
     now.rated = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either):  # type: ignore[no-untyped-def]
     """Coordinate i, on a knot but dependent on A, moves along the null direction until some
     coordinate reaches the end of its knot; that one leaves A and i takes its place.
@@ -506,7 +505,7 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
         slope = here.spot[j].piece // 2 + (0 if rising else 1)
         if j == i:
             # It went through its whole knot: on to the far slope without ever joining A.
-            set_piece(lines, here, rec, now, i, 2 * slope, 0)
+            set_piece(lines, here, rec, now, i, 2 * slope, np.int64(0))
             bend = lines.slope[i, slope].bend
             if bend > 0.0:
                 pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
@@ -532,7 +531,7 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
 # ------------------------------------------------------------------ pass on, slide
 
 
-@njit(**INNER)
+@njit(**PART)
 def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i passes on to the neighbouring piece (way +1: larger u, on a knot larger alpha)."""
     code = ready_for(form, lines, here, act, mov, win, rec, now, i)
@@ -548,13 +547,13 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
     if kind == SEAM:
         leave(form, lines, here, act, mov, win, rec, now, i, j + 1 if way > 0 else j - 1)
         return GO
-    side = 0
+    side = np.int64(0)
     if kind == JUMP:
         side = -1 if way > 0 else 1
     return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
 
 
-@njit(**INNER)
+@njit(**PART)
 def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """b slides along ``column.slide`` (no change in alpha) until a coordinate meets a corner."""
     widen(form, lines, here, act, mov, win, now)
@@ -565,7 +564,7 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
             du += here.border[i, c] * act.column[c].slide
         here.du[i] = du
         largest = max(largest, abs(du))
-    chosen, best = -1, 0.0
+    chosen, best = np.int64(-1), 0.0
     for attempt in range(2):
         for i in range(here.u.size):
             du, fence = here.du[i], here.fence[i]
@@ -603,7 +602,7 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
     return cross(form, lines, here, act, mov, win, rec, now, tol, chosen, way)
 
 
-@njit(**INNER)
+@njit(**PART)
 def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Take the coordinates listed in ``mov.flips``, all on their pieces, into the factor one by one.
 
@@ -633,7 +632,7 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         if independent:
             append(form, lines, here, act, mov, win, now, i, pivot)
             continue
-        code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, True)
+        code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))
         if code != GO:
             return code
     return ARRIVED

@@ -12,13 +12,14 @@ from __future__ import annotations
 from numba import njit
 
 from homotopy.gram.products import weighted_rows
+from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import (
     back_substitute,
     eliminate_border,
     forward_substitute,
     null_of_border,
 )
-from homotopy.tracker.state import BY_TURN, INNER, ROWS, SUM
+from homotopy.tracker.state import BY_TURN, ROWS
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["all_rates", "rate_of", "solve"]
@@ -27,24 +28,24 @@ __all__ = ["all_rates", "rate_of", "solve"]
 # ------------------------------------------------------------------ polylines here and now
 
 
-@njit(**INNER)
+@njit(**PART)
 def corner_now(lines, here, now, i, j):  # type: ignore[no-untyped-def]
     corner = lines.corner[i, j]
     return corner.at + corner.rate * now.t + here.fence[i].shift * now.mu
 
 
-@njit(**INNER)
+@njit(**PART)
 def corner_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
     return lines.corner[i, j].rate * now.dt + here.fence[i].shift * now.dmu
 
 
-@njit(**INNER)
+@njit(**PART)
 def slope_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
     slope, fence = lines.slope[i, j], here.fence[i]
     return slope.rate * now.dt + (fence.lift + slope.bend * fence.shift) * now.dmu
 
 
-@njit(**INNER)
+@njit(**PART)
 def slope_value(lines, here, now, i, j, u):  # type: ignore[no-untyped-def]
     """alpha of slope j of coordinate i at response u."""
     slope, fence = lines.slope[i, j], here.fence[i]
@@ -55,7 +56,7 @@ def slope_value(lines, here, now, i, j, u):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(**INNER)
+@njit(**PART)
 def near_of(here, now, tol, i):  # type: ignore[no-untyped-def]
     """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
     fence = here.fence[i]
@@ -63,7 +64,7 @@ def near_of(here, now, tol, i):  # type: ignore[no-untyped-def]
     return tol.near * size + fence.root * now.noise + now.blur * abs(here.du[i])
 
 
-@njit(**INNER)
+@njit(**PART)
 def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
     """The same for alpha_i, which moves at `rate`, and the end of its knot."""
     fence, spot = here.fence[i], here.spot[i]
@@ -141,7 +142,7 @@ def add_row(form, mode, i, weight, out):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ the segment
 
 
-@njit(**INNER)
+@njit(**PART)
 def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
     """The right-hand side of the active system for coordinate i."""
     piece = here.spot[i].piece
@@ -159,7 +160,7 @@ def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
     return aim
 
 
-@njit(**INNER)
+@njit(**PART)
 def prepare(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     """``half = R^{-T} [aim, B]`` anew."""
     size = now.actives
@@ -206,7 +207,7 @@ def finish(act, now, tol, x, out):  # type: ignore[no-untyped-def]
     return rank
 
 
-@njit(**INNER)
+@njit(**PART)
 def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
     """Whether the balance asks for what the active coordinates cannot give; then ``column.slide``
     is the way for b to go: against the growth of ``B^T alpha`` that is asked for."""
@@ -282,7 +283,7 @@ def rate_of(form, here, act, mov, now, i):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(**INNER)
+@njit(**PART)
 def add_border(here, act, now):  # type: ignore[no-untyped-def]
     """Add ``B b'`` to u' of those looked at."""
     du, near = here.du, here.near
@@ -292,7 +293,7 @@ def add_border(here, act, now):  # type: ignore[no-untyped-def]
             du[near[k]] += lift * here.border[near[k], c]
 
 
-@njit(**INNER)
+@njit(**PART)
 def all_rates(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at."""
     du, size, near, count = here.du, now.actives, here.near, now.looked

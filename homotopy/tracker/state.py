@@ -27,14 +27,11 @@ __all__ = [
     "CORNER",
     "ENTRY",
     "FENCE",
-    "INNER",
     "JUMP_ENTRY",
     "NOW",
-    "OUTER",
     "SEGMENT",
     "SLOPE",
     "SPOT",
-    "SUM",
     "Active",
     "Coordinates",
     "Form",
@@ -43,14 +40,6 @@ __all__ = [
     "Record",
     "Window",
 ]
-
-# Nothing is allocated in compiled code, so nothing need be counted; a division by zero is an
-# infinity.
-OUTER: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-# Called by compiled functions only.
-INNER = OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
-SUM = INNER | {"fastmath": {"reassoc", "contract", "nsz"}}
 
 # How Q is given.
 ROWS, DENSE, SPARSE = 0, 1, 2
@@ -87,11 +76,13 @@ SPOT = _dtype(
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
 # rate of it, balance of the moving slopes along and across, and space.
-COLUMN = _dtype("b rate lift target_rate moves along across short mass slide begun seen kept", "order")
+COLUMN = _dtype(
+    "b rate lift target_rate moves along across short mass slide begun seen kept", "order"
+)
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = _dtype("start stop", "active log")
 # A change of piece.
-ENTRY = np.dtype([(name, WHOLE) for name in "i piece side new".split()])
+ENTRY = np.dtype([(name, WHOLE) for name in ["i", "piece", "side", "new"]])
 JUMP_ENTRY = _dtype("t before after", "rounds moved steps solver log log_end")
 
 NOW = _dtype(

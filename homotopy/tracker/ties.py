@@ -20,6 +20,8 @@ import numpy as np
 from numba import njit
 
 from homotopy.model.polyline import JUMP
+from homotopy.tracker.compiling import PART
+from homotopy.tracker.factor import back_substitute, forward_substitute
 from homotopy.tracker.pivots import cross, excuse, pivot_of, room_of, slide
 from homotopy.tracker.rates import (
     corner_rate,
@@ -29,8 +31,7 @@ from homotopy.tracker.rates import (
     slope_rate,
     solve,
 )
-from homotopy.tracker.factor import back_substitute, forward_substitute
-from homotopy.tracker.state import BY_TURN, GO, INNER, STUCK, WALLS
+from homotopy.tracker.state import BY_TURN, GO, STUCK, WALLS
 
 __all__ = ["linger", "turn"]
 
@@ -40,7 +41,7 @@ GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 # ------------------------------------------------------------------ who is tied
 
 
-@njit(**INNER)
+@njit(**PART)
 def tie(here, now, i):  # type: ignore[no-untyped-def]
     """Note that coordinate i stands on a corner or at an end of its knot."""
     spot = here.spot[i]
@@ -51,7 +52,7 @@ def tie(here, now, i):  # type: ignore[no-untyped-def]
         spot.gap_low = spot.gap_high = -1.0
 
 
-@njit(**INNER)
+@njit(**PART)
 def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     """List the coordinates standing on a corner, and those at an end of their knot."""
     now.tied = now.moved_here = 0
@@ -74,7 +75,7 @@ def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
                 tie(here, now, i)
 
 
-@njit(**INNER)
+@njit(**PART)
 def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
     """An infinitesimal distance: what it is known to be, or a fresh generic number."""
     if gap >= 0.0:
@@ -86,14 +87,14 @@ def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ speeds
 
 
-@njit(**INNER)
+@njit(**PART)
 def end_rate(lines, here, now, i, j, corner):  # type: ignore[no-untyped-def]
     """How fast the end of knot `corner` at slope j moves."""
     rate, bend = slope_rate(lines, here, now, i, j), lines.slope[i, j].bend
     return rate - bend * corner_rate(lines, here, now, i, corner)
 
 
-@njit(**INNER)
+@njit(**PART)
 def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-def]
     """The speeds of coordinate i towards its low and high corner (bottom and top of its knot); 0
     where it is not there, or too slow to tell."""
@@ -122,12 +123,13 @@ def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-d
     return down if down > still else 0.0, up if up > still else 0.0, still
 
 
-@njit(**INNER)
+@njit(**PART)
 def first_event(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
     now.walls = 0
-    chosen, chosen_way, speed, slow, soonest = -1, 0, 0.0, 0.0, np.inf
+    chosen, chosen_way = np.int64(-1), np.int64(0)
+    speed, slow, soonest = 0.0, 0.0, np.inf
     for q in range(now.tied):
         i = here.tied[q]
         down, up, still = ways(form, lines, here, act, mov, now, tol, i)
@@ -150,7 +152,7 @@ def first_event(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyp
     return chosen, chosen_way, speed, slow, soonest
 
 
-@njit(**INNER)
+@njit(**PART)
 def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
     """Bring the infinitesimal distances up to date."""
     if time == 0.0:
@@ -168,15 +170,15 @@ def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
             up = now.sign * (here.du[i] - fence.high_rate * now.dt - pace)
             down = now.sign * (fence.low_rate * now.dt + pace - here.du[i])
         if np.isfinite(up):
-            spot.gap_high = max(distance(now, i, spot.gap_high, 1) - up * time, 0.0)
+            spot.gap_high = max(distance(now, i, spot.gap_high, np.int64(1)) - up * time, 0.0)
         if np.isfinite(down):
-            spot.gap_low = max(distance(now, i, spot.gap_low, -1) - down * time, 0.0)
+            spot.gap_low = max(distance(now, i, spot.gap_low, np.int64(-1)) - down * time, 0.0)
 
 
 # ------------------------------------------------------------------ the turn
 
 
-@njit(**INNER)
+@njit(**PART)
 def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Choose pieces for the tied coordinates so that none moves off its piece.
 
@@ -222,7 +224,7 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 # ------------------------------------------------------------------ who stays on a jump corner
 
 
-@njit(**INNER)
+@njit(**PART)
 def freedom(form, lines, here, act, now, i):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
     piece = here.spot[i].piece
@@ -239,7 +241,7 @@ def freedom(form, lines, here, act, now, i):  # type: ignore[no-untyped-def]
     return 1.0 / unit[here.spot[i].place] - 1.0 / bend
 
 
-@njit(**INNER)
+@njit(**PART)
 def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """Whether a coordinate would stay on a jump corner along the coming segment; noted as a wall.
 

@@ -39,7 +39,20 @@ Index = npt.NDArray[np.int64]
 # Steps that compiled code takes at most before it lets others (Ctrl-C) in.
 BURST = 512
 # The route, in `Now`: what a repair on the spot must bring back.
-ROUTE = "tau start stop sign t mu dt dmu along pin in_jump recording".split()
+ROUTE = [
+    "tau",
+    "start",
+    "stop",
+    "sign",
+    "t",
+    "mu",
+    "dt",
+    "dmu",
+    "along",
+    "pin",
+    "in_jump",
+    "recording",
+]
 FAILURES = {
     state.UNBOUNDED: "no optimum exists beyond {tau:.17g}: coordinate {want} must move and nothing "
     "bounds it (the problem is infeasible or unbounded from here on)",
@@ -287,7 +300,8 @@ class Tracker:
         self._record_room(
             rec.segment.size * (2 if now.segments + 4 >= rec.segment.size else 1),
             max(
-                rec.active.size * (2 if now.entries + 2 * now.actives + 64 > rec.active.size else 1),
+                rec.active.size
+                * (2 if now.entries + 2 * now.actives + 64 > rec.active.size else 1),
                 int(now.entries) + 8 * int(now.actives) + 256,
             ),
             max(rec.log.size * (2 if now.logged + 2 * now.flips + 256 > rec.log.size else 1), 512)
@@ -373,9 +387,7 @@ class Tracker:
             # A corner at the wrong infinity cuts off nothing.
             place[place == -none] = none
             fence[at][:] = place
-            fence[rate][:] = np.where(
-                np.isfinite(place), corner.rate[self._every, beside], 0.0
-            )
+            fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
         self.here.spot.excused[:] = 0
         self.now.excused = 0
         self._sum_terms()
@@ -643,8 +655,9 @@ class Tracker:
         n, k = snap.corner.shape
         best, inf = np.full(n, INF), np.full(n, INF)
         piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
-        u_scale, a_scale = self._sizes(), np.where(
-            self.here.spot.height > 0.0, self.here.spot.height, self.now.height
+        u_scale, a_scale = (
+            self._sizes(),
+            np.where(self.here.spot.height > 0.0, self.here.spot.height, self.now.height),
         )
         for p in range(2 * k + 1):
             j = p // 2

@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from homotopy.gram.products import weighted_rows
+from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.rates import (
     add_row,
     corner_rate,
@@ -32,10 +33,8 @@ from homotopy.tracker.state import (
     BY_PLACE,
     BY_TURN,
     GO,
-    INNER,
     NO_WINDOW,
     PANEL_FULL,
-    SUM,
 )
 from homotopy.tracker.tolerances import EPS
 
@@ -46,7 +45,7 @@ SPARE = 64
 TINY = 1e-300
 
 
-@njit(**INNER)
+@njit(**PART)
 def smallest(values, k):  # type: ignore[no-untyped-def]
     """The k-th smallest (from 0) of `values`, which come out rearranged."""
     first, last = 0, values.size - 1
@@ -71,7 +70,7 @@ def smallest(values, k):  # type: ignore[no-untyped-def]
     return values[k]
 
 
-@njit(**INNER)
+@njit(**PART)
 def look_at_all(here, now):  # type: ignore[no-untyped-def]
     for i in range(here.u.size):
         here.near[i] = i
@@ -80,7 +79,7 @@ def look_at_all(here, now):  # type: ignore[no-untyped-def]
     now.packed = now.rated = 0
 
 
-@njit(**INNER)
+@njit(**PART)
 def write_flat(lines, here, now):  # type: ignore[no-untyped-def]
     """Write alpha of the coordinates on flat slopes: it is the value of their slope."""
     for i in range(here.alpha.size):
@@ -89,7 +88,7 @@ def write_flat(lines, here, now):  # type: ignore[no-untyped-def]
             here.alpha[i] = slope_value(lines, here, now, i, piece // 2, 0.0)
 
 
-@njit(**INNER)
+@njit(**PART)
 def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """On features: w and ``u = phi w + B b`` from alpha, and the sizes that tolerances take."""
     write_flat(lines, here, now)
@@ -108,7 +107,7 @@ def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped
     respond(form, here, act, mov, now)
 
 
-@njit(**INNER)
+@njit(**PART)
 def respond(form, here, act, mov, now):  # type: ignore[no-untyped-def]
     """``u = phi w + B b`` of all coordinates, and all are looked at."""
     look_at_all(here, now)
@@ -119,7 +118,7 @@ def respond(form, here, act, mov, now):  # type: ignore[no-untyped-def]
             here.u[i] += here.border[i, c] * b
 
 
-@njit(**INNER)
+@njit(**PART)
 def widen(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date and look at all."""
     if now.window == BY_TURN:
@@ -131,7 +130,7 @@ def widen(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def
 # ------------------------------------------------------------------ by turn
 
 
-@njit(**INNER)
+@njit(**PART)
 def look_at(form, here, act, win, now, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which is about to leave the factor, among those looked at."""
     if now.window != BY_TURN or here.spot[i].seat >= 0:
@@ -145,7 +144,7 @@ def look_at(form, here, act, win, now, i):  # type: ignore[no-untyped-def]
         win.panel[win.line[a], k] = store[own, act.index[a]]
 
 
-@njit(**INNER)
+@njit(**PART)
 def forecast(here, win, now, tol, ahead):  # type: ignore[no-untyped-def]
     """The horizon, and into ``win.gaps`` how far w may be turned before each coordinate could meet
     a corner until then."""
@@ -182,7 +181,7 @@ def forecast(here, win, now, tol, ahead):  # type: ignore[no-untyped-def]
     return horizon
 
 
-@njit(**INNER)
+@njit(**PART)
 def open_window(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken."""
     n, room = here.u.size, win.panel.shape[1] - SPARE
@@ -219,7 +218,7 @@ def open_window(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
     now.opened += 1
 
 
-@njit(**INNER)
+@njit(**PART)
 def fill_panel(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """Rows of Q at those looked at, and what the window will need when it closes."""
     size, count = now.actives, now.looked
@@ -279,7 +278,7 @@ def turned(lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     return apart
 
 
-@njit(**INNER)
+@njit(**PART)
 def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date after a window by turn, and look at all again."""
     u, du, gone = here.u, here.du, now.tau - now.tau_seen
@@ -315,7 +314,7 @@ def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-unty
     look_at_all(here, now)
 
 
-@njit(**INNER)
+@njit(**PART)
 def alpha_now(lines, here, now, i):  # type: ignore[no-untyped-def]
     piece = here.spot[i].piece
     if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
@@ -323,7 +322,7 @@ def alpha_now(lines, here, now, i):  # type: ignore[no-untyped-def]
     return here.alpha[i]
 
 
-@njit(**INNER)
+@njit(**PART)
 def adapt(win, now, n):  # type: ignore[no-untyped-def]
     """Let the next window be larger or smaller, by how long this one lasted."""
     wanted = now.wanted_along if now.along else now.wanted_across
@@ -345,7 +344,7 @@ def adapt(win, now, n):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ by place
 
 
-@njit(**INNER)
+@njit(**PART)
 def gone_by_place(act, mov, now):  # type: ignore[no-untyped-def]
     """How much of the reach is used up, and how fast more of it will be."""
     square, pace = 0.0, 0.0
@@ -365,7 +364,7 @@ def gone_by_place(act, mov, now):  # type: ignore[no-untyped-def]
     return spent, pace
 
 
-@njit(**INNER)
+@njit(**PART)
 def distances(here, win, now, tol):  # type: ignore[no-untyped-def]
     """How far each coordinate is from its corners, in units of what w, b and t may do to it."""
     b_weight, t_weight = now.b_weight, now.t_weight
@@ -391,7 +390,7 @@ def distances(here, win, now, tol):  # type: ignore[no-untyped-def]
         win.gaps[i] = gap / max(speed, TINY)
 
 
-@njit(**INNER)
+@njit(**PART)
 def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
     """Recompute w and u and choose the coordinates within reach."""
     n, width = here.u.size, mov.w.size
@@ -439,7 +438,7 @@ def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
     return GO
 
 
-@njit(**INNER)
+@njit(**PART)
 def narrow(form, here, win, now, reach):  # type: ignore[no-untyped-def]
     """Look at those within reach only, their dense features side by side."""
     count = 0

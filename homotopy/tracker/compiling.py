@@ -1,0 +1,59 @@
+"""How the core is compiled.
+
+Numba compiles every function on its own (optimised, and down to machine code), and then once more
+as a part of each function that calls it, and so on up: with functions that fit on a screen the same
+code is optimised a dozen times over.  The functions here are called by compiled code only, so they
+are *parts*: each is typed and translated once, and optimised where `run` is, once, with all the
+others in it.  (A pipeline class is how Numba lets a compilation be changed.  Should a version of it
+not know what is changed here, everything is compiled the ordinary way: slower, to the same effect.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["OUTER", "PART", "SUM"]
+
+# Nothing is allocated in compiled code, so nothing need be counted; a division by zero is an
+# infinity.
+OUTER: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+# Called by compiled functions only.
+PART = OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """Code that is there to be linked into its callers."""
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0
+
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """There is no machine code to tell where its environment is."""
+
+    class _Part(Compiler):  # type: ignore[misc]
+        def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+            if library is None:
+                library = _PartLibrary(target.codegen(), "homotopy part")
+            super().__init__(typing, target, library, *rest)
+
+    PART = PART | {"cache": False, "pipeline_class": _Part}
+except ImportError:
+    pass
+
+# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
+SUM = PART | {"fastmath": {"reassoc", "contract", "nsz"}}
