@@ -488,6 +488,9 @@ class _Trace:
             "c_steps": int(tracker.now.steps) - self.start_steps - d_steps,
             "d_steps": d_steps,
             "pivots": int(tracker.now.pivots),
+            "exchanges": int(tracker.now.exchanges),
+            "slides": int(tracker.now.slides),
+            "refined": int(tracker.now.refined),
             "repairs": tracker.repairs,
             "late_jumps": self.late,
         }

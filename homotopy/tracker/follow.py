@@ -309,6 +309,7 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
     for k in range(size):
         act.rate[k] = move_by[k]
         here.alpha[act.index[k]] += move_by[k]
+    now.refined += 1
     shift_response(form, here, act, mov, now)
 
 

@@ -482,6 +482,7 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
     alpha_i moves `inward` (`either`: whichever way is shorter).
     """
     widen(form, lines, here, act, mov, win, now)
+    now.exchanges += 1
     for _ in range(here.u.size):
         null_direction(form, here, act, mov, lines, now, tol, i)
         largest = 1.0
@@ -557,6 +558,7 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
 def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """b slides along ``column.slide`` (no change in alpha) until a coordinate meets a corner."""
     widen(form, lines, here, act, mov, win, now)
+    now.slides += 1
     step, largest = np.inf, 0.0
     for i in range(here.u.size):
         du = 0.0

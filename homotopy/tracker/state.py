@@ -102,7 +102,7 @@ NOW = _dtype(
     # the present point
     "looked window tied walls want pivots_here moved_here point linger excused looks "
     # counts and limits
-    "steps pivots due stop_steps stop_segments "
+    "steps pivots exchanges slides refined turns due stop_steps stop_segments "
     # the record
     "recording open entries segments logged jumps "
     # jumps

@@ -24,14 +24,16 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import back_substitute, forward_substitute
 from homotopy.tracker.pivots import cross, excuse, pivot_of, room_of, slide
 from homotopy.tracker.rates import (
+    all_rates,
     corner_rate,
     near_a_of,
     near_of,
     rate_of,
+    responses,
     slope_rate,
     solve,
 )
-from homotopy.tracker.state import BY_TURN, GO, STUCK, WALLS
+from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
 
 __all__ = ["linger", "turn"]
 
@@ -95,7 +97,26 @@ def end_rate(lines, here, now, i, j, corner):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-def]
+def rate_tied(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+    """u' of the tied coordinates; of all where that takes no longer."""
+    if now.rated:
+        return
+    if now.mode == ROWS:
+        if 3 * now.tied > now.looked:
+            all_rates(form, here, act, mov, win, now)
+        else:
+            for q in range(now.tied):
+                here.du[here.tied[q]] = rate_of(form, here, act, mov, now, here.tied[q])
+        return
+    responses(form, here.tied, now.tied, mov.dw, here.du)
+    for c in range(act.column.size):
+        lift = act.column[c].lift
+        for q in range(now.tied):
+            here.du[here.tied[q]] += lift * here.border[here.tied[q], c]
+
+
+@njit(**PART)
+def ways(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
     """The speeds of coordinate i towards its low and high corner (bottom and top of its knot); 0
     where it is not there, or too slow to tell."""
     spot, left = here.spot[i], abs(now.stop - now.tau)
@@ -110,8 +131,6 @@ def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-d
         if spot.side >= 0 and room_of(lines, here, now, i, -1.0) <= near:
             down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
     else:
-        if not now.rated:
-            here.du[i] = rate_of(form, here, act, mov, now, i)
         fence, rate = here.fence[i], here.du[i]
         near = near_of(here, now, tol, i)
         still = 2.0 * near / left + now.rate_noise * fence.root
@@ -124,7 +143,7 @@ def ways(form, lines, here, act, mov, now, tol, i):  # type: ignore[no-untyped-d
 
 
 @njit(**PART)
-def first_event(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
     now.walls = 0
@@ -132,8 +151,16 @@ def first_event(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyp
     speed, slow, soonest = 0.0, 0.0, np.inf
     for q in range(now.tied):
         i = here.tied[q]
-        down, up, still = ways(form, lines, here, act, mov, now, tol, i)
-        spot = here.spot[i]
+        spot, fence = here.spot[i], here.fence[i]
+        if spot.piece % 2 == 0:
+            # Most that stand on a corner stay there, or leave it for the inside of their piece.
+            pace, noise = here.du[i] - fence.shift * now.dmu, now.rate_noise * fence.root
+            if (
+                now.sign * (pace - fence.high_rate * now.dt) <= noise
+                and now.sign * (fence.low_rate * now.dt - pace) <= noise
+            ):
+                continue
+        down, up, still = ways(lines, here, act, now, tol, i)
         if down == 0.0 and up == 0.0:
             continue
         way = 1 if up > 0.0 else -1
@@ -186,6 +213,7 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     the way.
     """
     now.point += 1
+    now.turns += 1
     now.pivots_here = 0
     stand(lines, here, act, now, tol)
     most = 100 + tol.patience * now.tied
@@ -199,7 +227,8 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
                 return code
             stand(lines, here, act, now, tol)
             continue
-        i, way, speed, slow, time = first_event(form, lines, here, act, mov, now, tol)
+        rate_tied(form, here, act, mov, win, now)
+        i, way, speed, slow, time = first_event(lines, here, act, now, tol)
         if i < 0:
             return WALLS if now.walls else GO
         now.pivots_here += 1

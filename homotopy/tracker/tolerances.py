@@ -100,7 +100,7 @@ class Tolerances:
     moved: float = 1e-6
     to_and_fro: int = 6
     patience: int = 40
-    refresh: int = 64
+    refresh: int = 200
     probes: int = 20
     late: float = 1e-10
     most_late: int = 20
