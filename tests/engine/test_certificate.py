@@ -5,13 +5,14 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
-from problems import case
-from toys import Step
+from problems import case, features, labels, targets
+from toys import CPath, Huber, Lasso, Step, Toy
 
-from homotopy import Homotopy, PathError
+from homotopy import Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
 from homotopy.path import Path
 from homotopy.path.segments import Segments
+from homotopy_plugins import HingeRamp, LADRamp
 
 PROBLEM = case("hinge", 60, 2, C=10.0, kernel="linear", intercept=True)
 
@@ -41,7 +42,7 @@ def test_a_good_path_says_so(path):
     assert certificate.tol == 1e-8
     text = str(certificate)
     assert "certified to 1e-08" in text
-    for name in ("polyline", "border", "continuity", "jumps", "corners"):
+    for name in ("polyline", "border", "gap", "objective", "continuity", "jumps", "corners"):
         assert name in text
     points = 2 * len(path.segments)
     assert {c.name: c.count for c in certificate.checks}["polyline"] >= 60 * points
@@ -212,3 +213,229 @@ def test_a_partial_path_is_certified_as_far_as_it_goes():
     partial = PROBLEM.trace(max_breakpoints=5)
     assert not partial.complete
     assert partial.certify().ok
+
+
+# ---------------------------------------------------------------------- its own integral
+
+
+def test_an_objective_that_is_wrong(path, monkeypatch):
+    """The certificate integrates the losses itself: an error of the path's objective shows."""
+    right = Problem.objective
+    monkeypatch.setattr(Problem, "objective", lambda *args: right(*args) * (1.0 + 1e-6))
+    assert failing(path) == {"objective"}
+    assert failing(path, tol=1e-4) == set()
+
+
+@pytest.mark.parametrize("t", [0.0, 0.4, 1.0])
+def test_the_objective_of_one_point(path, monkeypatch, t):
+    assert path.certify(at=t).ok
+    right = Problem.objective
+    monkeypatch.setattr(Problem, "objective", lambda *args: right(*args) + 1e-3)
+    assert {c.name for c in path.certify(at=t).checks if not c.ok} == {"objective"}
+
+
+def test_slanted_pieces_are_integrated():
+    X = features(30, 3, 0)
+    y = targets(X, 0)
+    found = Homotopy(Huber(X, y, drift=np.cos(np.arange(30.0)), C=2.0, intercept=True)).trace()
+    certificate = found.certify()
+    assert certificate.ok
+    assert certificate.worst < 1e-11
+    assert "polyline" in failing(moved(found, 1e-6))
+    # The gap is a square where all that is near is slanted.
+    assert "gap" in failing(moved(found, 1e-2))
+
+
+# ---------------------------------------------------------------------- the duality gap
+
+
+def test_a_gap_where_the_polyline_is_near():
+    """At C = 1e7 margins that are short by 3e-9 cost a hundredth of the objective."""
+    X = features(12, 2, 1)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    found = Homotopy(CPath(K, y, (1e-3, 1e4))).trace()
+    # Every alpha is below C at the end and stays where it is for good.
+    assert found.segments.alpha_stop.max() < 1e3
+    s = found.segments
+    last = slice(s.offset[-2], None)
+    stop, alpha, b = s.stop.copy(), s.alpha_stop.copy(), s.b_stop.copy()
+    stop[-1], alpha[last], b[-1] = 1e7, s.alpha_start[last], s.b_start[-1]
+    found = with_segments(found, stop=stop, alpha_stop=alpha, b_stop=b)
+    assert found.certify().ok
+    b[-1] += 3e-9
+    bad = with_segments(found, b_stop=b)
+    assert failing(bad) == {"gap"}
+    gap = next(c for c in bad.certify().checks if c.name == "gap")
+    assert gap.t == 1e7
+    assert gap.worst > 1e-6
+
+
+def test_the_gap_of_a_problem_with_walls():
+    """Lasso: all losses are 0 or infinite, the gap is that of complementary slackness."""
+    X = features(40, 8, 3)
+    y = targets(X, 3)
+    found = Homotopy(Lasso(X, y, (60.0, 0.5))).trace()
+    certificate = found.certify()
+    assert certificate.ok
+    assert certificate.worst < 1e-10
+    alpha = found.segments.alpha_stop.copy()
+    alpha[-1] *= 1.0 + 1e-5
+    bad = with_segments(found, alpha_stop=alpha).certify()
+    gap = next(c for c in bad.checks if c.name == "gap")
+    assert not gap.ok
+    alpha[-1] += 1.0
+    bad = with_segments(found, alpha_stop=alpha).certify()
+    assert next(c for c in bad.checks if c.name == "gap").worst == np.inf
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e200, 1e308])
+def test_numbers_that_are_none_fail_without_a_warning(path, value):
+    b = path.segments.b_stop.copy()
+    b[3] = value
+    bad = with_segments(path, b_stop=b).certify()
+    assert not bad.ok
+    assert not any(np.isnan(c.worst) for c in bad.checks)
+
+
+# ---------------------------------------------------------------------- scales of its own
+
+
+def box(upper, n=12, knots=None, seed=0):
+    """0 <= alpha_i <= upper_i, knots that move with t."""
+    X = features(n, n + 3, seed)
+    level = np.linspace(0.5, 2.0, n) if knots is None else knots
+    return Toy(
+        X @ X.T / n, (0.0, 1.0),
+        lambda t: (Slope("full", upper), Knot("held", level * (1.0 + t)), Slope("none", 0.0)),
+    )  # fmt: skip
+
+
+def spoiled(path, coordinate, amount):
+    """alpha of one coordinate moved wherever it is active."""
+    s = path.segments
+    mine = (s.active == coordinate) * amount
+    assert np.any(mine)
+    return with_segments(path, alpha_start=s.alpha_start + mine, alpha_stop=s.alpha_stop + mine)
+
+
+def moved(path, amount):
+    s = path.segments
+    return with_segments(path, b_start=s.b_start + amount, b_stop=s.b_stop + amount)
+
+
+def test_a_bound_that_never_binds_says_nothing_about_the_others():
+    upper = np.full(12, 3.0)
+    upper[4] = 1e12
+    found = Homotopy(box(upper)).trace()
+    assert found.certify().ok
+    for i in np.unique(found.segments.active):
+        assert "polyline" in failing(spoiled(found, i, 1e-6))
+        assert "gap" in failing(spoiled(found, i, 1e-4))
+
+
+def test_an_alpha_below_the_bounds_of_a_coordinate_with_a_huge_one():
+    """-1e-3 is as good as 0 to the polyline of a coordinate bounded by 1e12, not to the gap."""
+    some = int(Homotopy(box(3.0)).trace().segments.active[-1])
+    upper = np.full(12, 3.0)
+    upper[some] = 1e12
+    found = Homotopy(box(upper)).trace()
+    assert found.certify().ok
+    s = found.segments
+    alpha = np.where(s.active == some, -1e-3, s.alpha_stop)
+    assert np.any(s.active == some)
+    assert "gap" in failing(with_segments(found, alpha_stop=alpha))
+
+
+def test_one_huge_target_says_nothing_about_the_others():
+    X = features(40, 3, 1)
+    y = targets(X, 1)
+    y[7] = 1e9
+    found = Homotopy(LADRamp(X, y, C=1.0, kernel="linear", fit_intercept=True)).trace()
+    assert found.certify().ok
+    assert "polyline" in failing(moved(found, 1e-5))
+
+
+def test_a_threshold_far_away_says_nothing_about_the_knots():
+    X = features(40, 3, 2)
+    model = HingeRamp(X, labels(X, 2), C=1.0, s=-1e9, gamma=0.5, fit_intercept=True)
+    found = Homotopy(model).trace()
+    assert found.certify().ok
+    assert "polyline" in failing(moved(found, 1e-5))
+
+
+@pytest.mark.parametrize("where", ["knot left", "knot right", "jump left", "jump right"])
+def test_a_corner_at_infinity_neither_fails_nor_blinds(where):
+    X = features(25, 3, 4)
+    y = labels(X, 4)
+    hinge = lambda t: (Slope("L", 1.0 + t), Knot("E", 1.0), Slope("R", 0.0))  # noqa: E731
+    extra = {
+        "knot left": lambda t: (Slope("far", 3.0), Knot("K", -np.inf), *hinge(t)),
+        "knot right": lambda t: (*hinge(t), Knot("K", np.inf), Slope("far", -1.0)),
+        "jump left": lambda t: (Slope("far", 0.5), Jump(-np.inf), *hinge(t)),
+        "jump right": lambda t: (*hinge(t), Jump(np.inf), Slope("far", 0.5)),
+    }[where]
+    gram = LinearGram(X * y[:, None])
+    model = Toy(gram, (0.0, 1.0), extra, border=y[:, None])
+    # An integral cannot start at the first knot where that is at infinity.
+    model.loss_origin = lambda t: 1.0
+    found = Homotopy(model).trace()
+    certificate = found.certify()
+    assert certificate.ok, str(certificate)
+    assert certificate.worst < 1e-10
+    assert "polyline" in failing(moved(found, 0.1))
+
+
+# ---------------------------------------------------------------------- rounding is no error
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+def test_large_features_are_certified_as_far_as_rounding_goes(kind, C):
+    """Rows a million times longer, costs and alpha a billion billionth: the same responses."""
+    small = case(kind, 40, 5, C=C, kernel="linear", intercept=True)
+    found = small.trace()
+    other = attrs.evolve(small, X=1e6 * small.X, C=1e-12 * C).model()
+    s = found.segments
+    large = attrs.evolve(
+        found,
+        model=other,
+        problem=Problem.compile(other),
+        segments=attrs.evolve(
+            s, alpha_start=1e-12 * s.alpha_start, alpha_stop=1e-12 * s.alpha_stop
+        ),
+        jumps=tuple(
+            attrs.evolve(
+                jump,
+                objective_before=1e-12 * jump.objective_before,
+                objective_after=1e-12 * jump.objective_after,
+            )
+            for jump in found.jumps
+        ),
+    )
+    assert found.certify().ok, str(found.certify())
+    assert large.certify().ok, str(large.certify())
+    assert failing(moved(large, 1e-3))
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e3])
+def test_targets_with_an_offset_are_certified_as_far_as_rounding_goes(C):
+    small = case("lad", 40, 6, C=C, intercept=True)
+    # Numbers that a sum with the offset keeps.
+    small = attrs.evolve(small, y=np.round(1024.0 * small.y) / 1024.0)
+    found = small.trace()
+    other = attrs.evolve(small, y=small.y + 1e8).model()
+    far = moved(attrs.evolve(found, model=other, problem=Problem.compile(other)), 1e8)
+    assert found.certify().ok, str(found.certify())
+    assert far.certify().ok, str(far.certify())
+    assert failing(moved(far, 10.0))
+
+
+def test_a_cost_from_small_to_large():
+    X = features(30, 3, 7)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    found = Homotopy(CPath(K, labels(X, 7), (1e-6, 1e3))).trace()
+    assert found.certify().ok, str(found.certify())
+    b = found.segments.b_start.copy()
+    b[0] += 1e-5
+    assert failing(with_segments(found, b_start=b))
