@@ -15,6 +15,7 @@ from homotopy.errors import (
     ModelError,
     PathError,
     TraceError,
+    TraceInterrupted,
     UnknownPluginError,
 )
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
@@ -50,6 +51,7 @@ __all__ = [
     "Status",
     "Stays",
     "TraceError",
+    "TraceInterrupted",
     "Truncated",
     "UnknownPluginError",
     "ValidationCurve",

@@ -79,6 +79,25 @@ class Snapshot:
         bend = self.curvature[index, j]
         return value - bend * np.where(bend > 0.0, u, 0.0)
 
+    def loss(self, u: Array, origin: Any) -> float:
+        """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
+
+        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
+        being on the right side of a wall is the certificate's business.
+        """
+        n, k = self.corner.shape
+        begin, total, low = np.full(n, origin, dtype=float), 0.0, np.full(n, -np.inf)
+        for j in range(k + 1):
+            high = self.corner[:, j] if j < k else np.full(n, np.inf)
+            right, left = np.clip(u, low, high), np.clip(begin, low, high)
+            with np.errstate(invalid="ignore"):
+                width = right - left
+                value = self.slope[:, j] - 0.5 * self.curvature[:, j] * (right + left)
+            real = np.isfinite(width) & np.isfinite(value) & (width != 0.0)
+            total -= float(width[real] @ value[real])
+            low = high
+        return total
+
     def branches(self, u: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """First and last slope of the convex branch that encloses each response; a response
         exactly on a jump counts as left of it."""

@@ -121,33 +121,23 @@ class Problem:
         moving = np.where(self.target1 == 0.0, 0.0, t)
         return np.asarray(self.target0 + self.target1 * moving)
 
+    def origin(self, t: float) -> Array:
+        """The response at which each loss is zero; where that is a corner, the very same number:
+        a slope of 1e12 beside it would make a large loss of a rounding."""
+        origin = np.full(self.gram.size, self.model.loss_origin(t), dtype=float)
+        corner = self.polylines.at(t).corner
+        with np.errstate(invalid="ignore"):
+            same = np.abs(corner - origin[:, None]) <= 1e-15 * np.abs(corner)
+        rows, columns = np.nonzero(same & np.isfinite(corner))
+        origin[rows] = corner[rows, columns]
+        return origin
+
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
         """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``."""
         norm = float(alpha @ (u - self.border @ b))
         linear = float(self.target(t) @ b)
-        loss = self.loss(t, u)
+        loss = self.polylines.at(t).loss(u, self.origin(t))
         return 0.5 * norm + loss + linear + self.model.objective_constant(t)
-
-    def loss(self, t: float, u: Array) -> float:
-        """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
-
-        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
-        being on the right side of a wall is the certificate's business.
-        """
-        snap = self.polylines.at(t)
-        n, k = snap.corner.shape
-        origin = np.full(n, self.model.loss_origin(t), dtype=float)
-        total, low = 0.0, np.full(n, -np.inf)
-        for j in range(k + 1):
-            high = snap.corner[:, j] if j < k else np.full(n, np.inf)
-            right, left = (np.clip(v, low, high) for v in (u, origin))
-            with np.errstate(invalid="ignore"):
-                width = right - left
-                value = snap.slope[:, j] - 0.5 * snap.curvature[:, j] * (right + left)
-            real = np.isfinite(width) & np.isfinite(value) & (width != 0.0)
-            total -= float(width[real] @ value[real])
-            low = high
-        return total
 
 
 def _border(border: Any, n: int, name: str) -> Array:

@@ -100,9 +100,9 @@ NOW = _dtype(
     # the route and the active set
     "mode along pin settling actives solved rated ready "
     # the present point
-    "looked window tied walls want pivots_here moved_here point linger excused looks "
+    "looked window tied walls want draw pivots_here moved_here point linger excused looks "
     # counts and limits
-    "steps pivots exchanges slides refined turns due stop_steps stop_segments "
+    "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record
     "recording open entries segments logged jumps "
     # jumps

@@ -60,13 +60,20 @@ def loss_terms(problem: Problem, start: float, stop: float) -> Array:
     if start == stop:
         return nothing
     times = (start, 0.5 * (start + stop), stop)
-    origins = [np.full(n, problem.model.loss_origin(t), dtype=float) for t in times]
+    origins = [problem.origin(t) for t in times]
     bent = origins[0] + origins[2] - 2.0 * origins[1]
     if not np.all(np.abs(bent) <= 1e-14 * np.abs(origins).max(axis=0)):
         return nothing
     rate = (origins[2] - origins[0]) / (stop - start)
     const = origins[0] - rate * start
     rows = np.arange(n)
+    for j in range(k):
+        # On a corner all the way: that corner, to the last digit.
+        on_it = np.all([o == lines.at(t).corner[:, j] for t, o in zip(times, origins)], axis=0)
+        const, rate = (
+            np.where(on_it, table[:, j], own)
+            for table, own in ((lines.corner0, const), (lines.corner1, rate))
+        )
     # The slope on which the origin lies, the same at both ends of the span.
     homes = [
         (origin[:, None] >= lines.at(t).corner).sum(axis=1)

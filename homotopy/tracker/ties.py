@@ -10,8 +10,9 @@ first.  Where nobody moves off its piece any more the next segment has positive 
 
 The perturbed problem is a parametric problem of the same kind, in general position, that has the
 present point and pieces for a solution; so no partition returns and the order is finite, whatever
-the distances are.  They are drawn anew at every point (a low-discrepancy sequence over coordinate,
-end and point), so that a decision that rounding has spoiled is not taken the same way again.
+the distances are.  They are the same at every point (a low-discrepancy sequence over coordinate and
+end), and others where a jump is crossed again at the same t, so that a decision that rounding has
+spoiled is not taken the same way twice.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
     """An infinitesimal distance: what it is known to be, or a fresh generic number."""
     if gap >= 0.0:
         return gap
-    value = GOLDEN * (2 * i + high + 1) + PLASTIC * now.point
+    value = GOLDEN * (2 * i + high + 1) + PLASTIC * now.draw
     return 0.5 + value - np.floor(value)
 
 
@@ -213,7 +214,7 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     the way.
     """
     now.point += 1
-    now.turns += 1
+    now.draw = now.crossings if rec.jump[now.jumps].t == now.t else 0
     now.pivots_here = 0
     stand(lines, here, act, now, tol)
     most = 100 + tol.patience * now.tied

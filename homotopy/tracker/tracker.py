@@ -123,7 +123,8 @@ class Tracker:
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.lines = self.model_lines
         now, options = self.now, self.windows
-        now.asks, now.by_solver = asks, by_solver
+        # Nobody has rested on a jump corner yet (0 is long ago).
+        now.asks, now.by_solver, now.linger = asks, by_solver, 2
         now.wanted_across = now.wanted_along = 2 * options.fewest
         now.enough_across, now.enough_along = options.enough_across, options.enough_along
         now.fewest, now.rest, now.wanted = options.fewest, options.rest, options.fewest_on_features

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from homotopy import Affine, Jump, Knot, ModelError, Slope, kernels
+from homotopy import Affine, Jump, Knot, ModelError, Slope
 from homotopy.model.polyline import JUMP, KNOT, SEAM, Polylines
 
 T = Affine.parameter()
@@ -67,9 +67,7 @@ def test_the_loss_is_minus_the_integral_of_the_polyline(u, origin):
     snap = Polylines.compile(pieces, 1).at(0.0)
     corners = [c for c in snap.corner[0] if min(u, origin) < c < max(u, origin)]
     expected, _ = quad(lambda x: -height(snap, 0, x), origin, u, points=corners or None)
-    lines = Polylines.compile(pieces, 1)
-    tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
-    found = kernels.total_loss(*tables, 0.0, np.array([u]), np.array([origin]))
+    found = snap.loss(np.array([u]), origin)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -576,7 +576,7 @@ def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
     every coordinate is inside its knot."""
     inside, none, lines, gram = trend(500, order, part)
     tried = []
-    pairs = smo._Run.pairs
+    pairs = convex._Run.pairs
 
     def count(run, rows, *, patient):
         assert not patient
@@ -584,7 +584,7 @@ def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
         tried.append(run.iterations)
         return ended
 
-    monkeypatch.setattr(smo._Run, "pairs", count)
+    monkeypatch.setattr(convex._Run, "pairs", count)
     found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
     assert found.converged
     assert found.iterations - tried[0] <= 250
@@ -593,21 +593,21 @@ def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
 
 
 def test_newton_steps_without_an_end_leave_the_anchor_where_it_was(monkeypatch):
-    monkeypatch.setattr(smo, "NEWTONS", 10)
+    monkeypatch.setattr(convex, "NEWTONS", 10)
     spent = []
-    settle = smo._Leaning.settle
+    settle = convex._Leaning.settle
 
     def watch(leaning, sigma):
         before = leaning.alpha
         status = settle(leaning, sigma)
-        if status == smo.SPENT:
+        if status == convex.SPENT:
             spent.append(sigma)
             assert leaning.alpha is before
             whole = leaning.form.gram.matvec(before) + leaning.run.border @ leaning.run.b
             np.testing.assert_allclose(leaning.z, whole, atol=1e-9)
         return status
 
-    monkeypatch.setattr(smo._Leaning, "settle", watch)
+    monkeypatch.setattr(convex._Leaning, "settle", watch)
     _, none, lines, gram = trend(200, 2, 0.1)
     found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
     assert spent
@@ -616,11 +616,11 @@ def test_newton_steps_without_an_end_leave_the_anchor_where_it_was(monkeypatch):
 
 def test_pairs_give_up_when_their_pace_promises_no_end():
     falling = [np.inf] + [10.0 ** (4 - 0.5 * k) for k in range(8)]
-    assert smo._sweeps_left(falling[:5]) == 0.0  # too early to tell
-    assert 0.0 < smo._sweeps_left(falling) < 2.0
-    assert smo._sweeps_left([np.inf] + [100.0] * 20) > 1e6
-    assert smo._sweeps_left([np.inf] + [100.0] * 10 + [0.5]) == 0.0
-    assert smo._sweeps_left([np.inf] * 20) == 0.0
+    assert convex._sweeps_left(falling[:5]) == 0.0  # too early to tell
+    assert 0.0 < convex._sweeps_left(falling) < 2.0
+    assert convex._sweeps_left([np.inf] + [100.0] * 20) > 1e6
+    assert convex._sweeps_left([np.inf] + [100.0] * 10 + [0.5]) == 0.0
+    assert convex._sweeps_left([np.inf] * 20) == 0.0
 
 
 def test_a_coordinate_beyond_the_end_of_its_piece():

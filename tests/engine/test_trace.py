@@ -88,9 +88,11 @@ def test_another_path_is_a_start(problem):
     cold = Homotopy(near).trace()
     warm = Homotopy(near).trace(start=first)
     assert_same_path(warm, cold)
-    # The other path of the same data, although its parameter is another one.
+    # The other path of the same data: its parameter is another one, so it must be told where.
     other = problem.model(path="s")
-    assert_same_path(Homotopy(other).trace(start=first), Homotopy(other).trace())
+    assert_same_path(Homotopy(other).trace(start=(first, 1.0)), Homotopy(other).trace())
+    with pytest.raises(PathError, match=r"a path in theta, the model moves with s; .*start=\(path"):
+        Homotopy(other).trace(start=first)
 
 
 def test_a_path_without_intercept_starts_one_with():
@@ -214,12 +216,14 @@ def test_a_limit_that_is_not_reached_changes_nothing():
 
 
 @pytest.mark.parametrize("path", ["theta", "s"])
-def test_an_interrupt_returns_what_was_traced(path):
+def test_an_interrupt_carries_what_was_traced(path):
     def interrupt(progress):
         if progress.breakpoints == 4:
             raise KeyboardInterrupt
 
-    partial = Homotopy(HINGE.model(path=path)).trace(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Homotopy(HINGE.model(path=path)).trace(callback=interrupt)
+    partial = caught.value.path
     assert partial.status is Status.INTERRUPTED
     assert len(partial.segments) == 4
     assert "interrupted by the user" in repr(partial)

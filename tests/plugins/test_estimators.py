@@ -24,7 +24,15 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import homotopy_plugins
-from homotopy import DataError, Homotopy, ModelError, PathError, Status, TraceError
+from homotopy import (
+    DataError,
+    Homotopy,
+    ModelError,
+    PathError,
+    Status,
+    TraceError,
+    TraceInterrupted,
+)
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVR
 from homotopy_plugins.estimators.machine import RobustMachine
 
@@ -591,10 +599,15 @@ def test_a_trace_that_stops_leaves_what_it_has(monkeypatch):
     assert machine.path_ is whole
 
     stopped = attrs.evolve(whole, status=Status.INTERRUPTED)
-    monkeypatch.setattr(Homotopy, "trace", lambda self, **options: stopped)
+
+    def interrupted(self, **options):
+        raise TraceInterrupted("interrupted", stopped)
+
+    monkeypatch.setattr(Homotopy, "trace", interrupted)
     machine = RobustSVC(robustness=0.0)
-    with pytest.raises(KeyboardInterrupt, match="path_ holds"):
+    with pytest.raises(KeyboardInterrupt, match="interrupted") as caught:
         machine.fit(X, Y)
+    assert "path_ holds" in caught.value.__notes__[0]
     assert machine.path_ is stopped
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 
-import attrs
 import joblib
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from homotopy import DataError, Homotopy, ModelError, Status, TraceError
+from homotopy import DataError, Homotopy, ModelError, TraceError, TraceInterrupted
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
@@ -332,14 +331,16 @@ def test_use_before_fit():
 
 @pytest.mark.parametrize("at", ["start", "fold"])
 def test_an_interrupted_trace_ends_the_search(monkeypatch, at):
-    """Homotopy.trace itself returns what it has on Ctrl-C."""
+    """Nobody swallows a Ctrl-C."""
     X, y = problem("hinge")
     original = Homotopy.trace
 
     def interrupted(self, **options):
         path = original(self, **options)
         here = (self.max_breakpoints is None) == (at == "fold")
-        return attrs.evolve(path, status=Status.INTERRUPTED) if here else path
+        if here:
+            raise TraceInterrupted("interrupted", path)
+        return path
 
     monkeypatch.setattr(Homotopy, "trace", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -11,12 +11,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import Case, case
-
-from homotopy import DenseGram, Homotopy, KernelGram, Path, kernels, lane
 from homotopy.follow import Follower
 from homotopy.lane import Lane
 from homotopy.ledger import Ledger
+from problems import Case, case
+
+from homotopy import DenseGram, Homotopy, KernelGram, Path, kernels, lane
 from homotopy.model import Problem
 
 GRID = list(itertools.product(("hinge", "lad"), ("rbf", "linear"), ("theta", "s"), (True, False)))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from homotopy import Homotopy, ModelError, Path, Status, TraceError, ValidationCurve
+from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
 from homotopy_plugins.kernels.kernel_model import KernelModel
 from homotopy_plugins.models.lad_ramp import DEFAULT_STOP, ROUNDING
@@ -180,18 +180,11 @@ def begin_along_c(
         return found
 
 
-def _not_interrupted(path: Path) -> Path:
-    """A trace ends early on Ctrl-C; a search has no use for a part of a path."""
-    if path.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return path
-
-
 def plain_point(
     recipe: Recipe, model: KernelModel, start: Path | None
 ) -> tuple[Path, Array, float]:
     """The first point of a path, its alpha, and the threshold that follows from it."""
-    path = _not_interrupted(Homotopy(model, max_breakpoints=1).trace(start=start))
+    path = Homotopy(model, max_breakpoints=1).trace(start=start)
     return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)
 
 
@@ -215,9 +208,8 @@ def curves_along_c(
                 continue
             began = time.perf_counter()
             try:
-                path = _not_interrupted(
-                    Homotopy(recipe.varied(model, C=at.C, s=at.s)).trace(start=at.alpha[kept])
-                )
+                varied = recipe.varied(model, C=at.C, s=at.s)
+                path = Homotopy(varied).trace(start=at.alpha[kept])
             except TraceError as error:
                 took = time.perf_counter() - began
                 found.append(FoldCurve(None, f"C={at.C:g}: {error}", took, 0.0, 0))

@@ -28,6 +28,7 @@ from homotopy import (
     Path,
     Stays,
     TraceError,
+    TraceInterrupted,
     Truncated,
     ValidationCurve,
 )
@@ -177,16 +178,14 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _traced(self, model: KernelModel, start: Array | None) -> Path:
         """The whole path; where it does not come to its end, what there is of it is kept."""
         try:
-            path = Homotopy(model).trace(start=start, progress=bool(self.verbose))
-        except TraceError as error:
+            return Homotopy(model).trace(start=start, progress=bool(self.verbose))
+        except (TraceError, TraceInterrupted) as error:
+            if isinstance(error, TraceError):
+                error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
             if isinstance(error.path, Path):
                 self.path_ = error.path
-            error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
+                error.add_note(f"path_ holds {error.path!r}")
             raise
-        if not path.complete:
-            self.path_ = path
-            raise KeyboardInterrupt(f"{type(self).__name__}: interrupted; path_ holds {path!r}")
-        return path
 
     def _keep(self, path: Path, t: float, side: str | None = None) -> None:
         """Take over a path and become its machine at `t`."""
