@@ -29,6 +29,8 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 KNOT, SEAM, JUMP = 0, 1, 2
+# Snapshots kept at a time.
+KEPT = 4
 
 
 @attrs.frozen(eq=False)
@@ -138,6 +140,8 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
+    # Snapshots asked for lately: the ends of the span are looked at many times.
+    _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
     def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
@@ -193,6 +197,14 @@ class Polylines:
 
     def at(self, t: float) -> Snapshot:
         """The polylines at `t`, which may be infinite: what does not move stays where it is."""
+        known = self._known.get(t)
+        if known is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            known = self._known[t] = self._evaluate(t)
+        return known
+
+    def _evaluate(self, t: float) -> Snapshot:
         slope = _evaluate(self.slope0, self.slope1, t)
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
@@ -204,9 +216,11 @@ class Polylines:
     def heights(self, slope: Array, corner: Array) -> Array:
         """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
+        # At an infinity the curvatures decide, where they differ.
+        turn = self.curvature[:, 1:] - self.curvature[:, :-1]
+        bent = turn * np.where(turn == 0.0, 0.0, corner)
         with np.errstate(invalid="ignore"):
-            bent = (self.curvature[:, 1:] - self.curvature[:, :-1]) * corner
-            return left - right + np.where(np.isfinite(bent), bent, 0.0)
+            return np.where(np.isinf(bent), bent, left - right + bent)
 
     def kinds_between(self, start: float, stop: float) -> Codes:
         """The kind of each corner on the open interval (start, stop): knot, seam or jump."""

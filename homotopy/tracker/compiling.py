@@ -10,9 +10,13 @@ not know what is changed here, everything is compiled the ordinary way: slower, 
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path as FilePath
 from typing import Any
 
-__all__ = ["OUTER", "PART", "SUM"]
+from homotopy.gram import products
+
+__all__ = ["OUTER", "PART", "SUM", "source_digest"]
 
 # Nothing is allocated in compiled code, so nothing need be counted; a division by zero is an
 # infinity.
@@ -57,3 +61,17 @@ except ImportError:
 
 # Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
 SUM = PART | {"fastmath": {"reassoc", "contract", "nsz"}}
+
+
+def source_digest() -> str:
+    """A name for the present source of everything that is compiled together.
+
+    Numba keeps `run` on disk for as long as the one file that holds it is unchanged.  It is made of
+    many files, so this becomes a part of the types it is compiled for.
+    """
+    files = sorted(FilePath(__file__).parent.glob("*.py")) + [FilePath(products.__file__)]
+    try:
+        content = b"".join(file.read_bytes() for file in files)
+    except OSError:
+        content = b""
+    return hashlib.sha256(content).hexdigest()[:12]

@@ -64,25 +64,25 @@ def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
     are clipped at zero.
     """
     best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
-    u, du, near, sign, dt = here.u, here.du, here.near, now.sign, now.dt
+    u, du, near, sign, dt, t = here.u, here.du, here.near, now.sign, now.dt, now.t
     for k in range(now.looked):
         i = near[k]
         fence = here.fence[i]
+        low, low_rate, high, high_rate = fence.low, fence.low_rate, fence.high, fence.high_rate
         off, pace = fence.shift * now.mu - u[i], du[i] - fence.shift * now.dmu
-        up = sign * (pace - fence.high_rate * dt)
-        down = sign * (fence.low_rate * dt - pace)
-        gap, speed = fence.high + fence.high_rate * now.t + off, up
+        over, up = high + high_rate * t + off, sign * (pace - high_rate * dt)
+        under, down = -(low + low_rate * t + off), sign * (low_rate * dt - pace)
+        # Everything is at hand, so that a way is chosen without a branch: half of them go up.
+        gap, speed = over, up
         if down > up:
-            gap, speed = -(fence.low + fence.low_rate * now.t + off), down
+            gap, speed = under, down
         if speed > 0.0 and gap < best * speed:
-            # One corner lies this way; the other may come after it.
             still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
             if speed > still:
                 best = max(gap, 0.0) / speed
-        if up > 0.0 and down > 0.0:
-            gap, speed = -(fence.low + fence.low_rate * now.t + off), down
-            if up < down:
-                gap, speed = fence.high + fence.high_rate * now.t + off, up
+        if min(up, down) > 0.0:
+            # Both corners come nearer: a narrowing piece.
+            gap, speed = (under, down) if down <= up else (over, up)
             still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
             if speed > still and gap < best * speed:
                 best = max(gap, 0.0) / speed
@@ -226,12 +226,10 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
             if here.spot[here.tied[q]].excused == 1:
                 slack = slack_of(here, now, tol, here.tied[q])
                 length = min(length, slack / now.slack_speed)
-    if now.along and now.mass_along > 2.0 * now.first_mass:
+    if now.along and now.mass_along > 2.0 * now.carrying:
         rounding = EPS * now.mass_along * length * now.largest_root
         if rounding > tol.refine * now.size_scale:
             # What is left of slopes that came and went would be carried along too far.
-            now.due = 0
-            now.first_mass = now.mass_along
             return REPAIR
     cut = False
     if now.window:

@@ -148,6 +148,7 @@ def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
     if now.along:
         now.square_along += square
         now.mass_along += mass
+        now.carrying += (abs(spot.carried + rate) - abs(spot.carried)) * here.fence[i].root
         spot.carried += rate
     else:
         now.square_across += square

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from homotopy.tracker.compiling import source_digest
+
 __all__ = [
     "COLUMN",
     "CORNER",
@@ -91,8 +93,8 @@ NOW = _dtype(
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
     # largest speed of who is excused from its corners
     "norm length noise rate_noise fastest blur height size_scale largest_root offence slack_speed "
-    # the moving slopes: sizes added up, the same when last recomputed, the square of the sum
-    "mass_along mass_across first_mass square_along square_across "
+    # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
+    "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2
     "sum0 sum1 sum2 before "
     # windows
@@ -110,7 +112,9 @@ NOW = _dtype(
     "hash seen flips admitted kept touched "
     # windows
     "lines size_seen looked_seen steps_seen steps_looked wanted_across wanted_along wanted opened "
-    "pause packed enough_across enough_along fewest rest",
+    "pause packed enough_across enough_along fewest rest "
+    # what was compiled for another source is not used for this one
+    f"source_{source_digest()}",
 )
 
 

@@ -117,30 +117,22 @@ def rate_tied(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def ways(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
-    """The speeds of coordinate i towards its low and high corner (bottom and top of its knot); 0
-    where it is not there, or too slow to tell."""
-    spot, left = here.spot[i], abs(now.stop - now.tau)
-    down = up = 0.0
-    j = spot.piece // 2
-    if spot.piece % 2 == 1:
-        rate = act.rate[spot.place]
-        near = near_a_of(here, now, tol, i, rate)
-        still = 2.0 * near / left + now.fastest * 1e-15
-        if spot.side <= 0 and room_of(lines, here, now, i, 1.0) <= near:
-            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
-        if spot.side >= 0 and room_of(lines, here, now, i, -1.0) <= near:
-            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
-    else:
-        fence, rate = here.fence[i], here.du[i]
-        near = near_of(here, now, tol, i)
-        still = 2.0 * near / left + now.rate_noise * fence.root
-        place, pace = here.u[i] - fence.shift * now.mu, fence.shift * now.dmu
-        if fence.high + fence.high_rate * now.t - place <= near:
-            up = now.sign * (rate - fence.high_rate * now.dt - pace)
-        if place - fence.low - fence.low_rate * now.t <= near:
-            down = now.sign * (fence.low_rate * now.dt + pace - rate)
-    return down if down > still else 0.0, up if up > still else 0.0, still
+def off_knot(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
+    """The way in which coordinate i, at an end of its knot, moves off it (0: it does not), its
+    speed, and what is too slow to tell."""
+    spot = here.spot[i]
+    j, rate = spot.piece // 2, act.rate[spot.place]
+    near = near_a_of(here, now, tol, i, rate)
+    still = 2.0 * near / abs(now.stop - now.tau) + now.fastest * 1e-15
+    if spot.side <= 0 and room_of(lines, here, now, i, 1.0) <= near:
+        speed = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+        if speed > still:
+            return 1, speed, still
+    if spot.side >= 0 and room_of(lines, here, now, i, -1.0) <= near:
+        speed = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+        if speed > still:
+            return -1, speed, still
+    return 0, 0.0, still
 
 
 @njit(**PART)
@@ -150,33 +142,38 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     now.walls = 0
     chosen, chosen_way = np.int64(-1), np.int64(0)
     speed, slow, soonest = 0.0, 0.0, np.inf
+    per_left, sign, dt, t = 2.0 / abs(now.stop - now.tau), now.sign, now.dt, now.t
     for q in range(now.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
-        if spot.piece % 2 == 0:
-            # Most that stand on a corner stay there, or leave it for the inside of their piece.
-            pace, noise = here.du[i] - fence.shift * now.dmu, now.rate_noise * fence.root
-            if (
-                now.sign * (pace - fence.high_rate * now.dt) <= noise
-                and now.sign * (fence.low_rate * now.dt - pace) <= noise
-            ):
+        if spot.piece % 2 == 1:
+            way, pace, still = off_knot(lines, here, act, now, tol, i)
+            if way == 0:
                 continue
-        down, up, still = ways(lines, here, act, now, tol, i)
-        if down == 0.0 and up == 0.0:
-            continue
-        way = 1 if up > 0.0 else -1
-        pace = max(up, down)
-        if spot.piece % 2 == 0 and not now.pin:
+        else:
+            # Most that stand on a corner stay there, or leave it for the inside of their piece.
+            rate, noise = here.du[i] - fence.shift * now.dmu, now.rate_noise * fence.root
+            up, down = sign * (rate - fence.high_rate * dt), sign * (fence.low_rate * dt - rate)
+            pace = max(up, down)
+            if pace <= noise:
+                continue
+            near = near_of(here, now, tol, i)
+            still, place = per_left * near + noise, here.u[i] - fence.shift * now.mu
+            way = 0
+            if up > still and fence.high + fence.high_rate * t - place <= near:
+                way, pace = 1, up
+            elif down > still and place - fence.low - fence.low_rate * t <= near:
+                way, pace = -1, down
+            if way == 0:
+                continue
             corner = spot.piece // 2 - (1 if way < 0 else 0)
-            if lines.corner[i, corner].kind == JUMP:
+            if not now.pin and lines.corner[i, corner].kind == JUMP:
                 now.walls += 1
                 here.tied[here.tied.size - now.walls] = 2 * i + (1 if way > 0 else 0)
                 continue
-        gap = spot.gap_high if way > 0 else spot.gap_low
-        # A knot runs the other way: towards its top (larger alpha) u would fall.
-        time = distance(now, i, gap, way) / pace
-        if time < soonest:
-            chosen, chosen_way, speed, slow, soonest = i, way, pace, still, time
+        gap = distance(now, i, spot.gap_high if way > 0 else spot.gap_low, way)
+        if gap < soonest * pace:
+            chosen, chosen_way, speed, slow, soonest = i, way, pace, still, gap / pace
     return chosen, chosen_way, speed, slow, soonest
 
 

@@ -114,11 +114,12 @@ class Tracker:
         self.now: Any = self._now[0]
         self._every = np.arange(n)
         self.repairs = 0
+        self._scaled: tuple[float, ...] = ()
         self._set_form()
         self._set_coordinates()
         self._set_motion()
         self._reserve(16)
-        self._record_room(64, 1024, 1024, 16)
+        self._record_room(256, 8192, 4096, 64)
         corners = problem.polylines.corner0.shape[1]
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.lines = self.model_lines
@@ -361,6 +362,9 @@ class Tracker:
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
         """The scales of u and alpha of each coordinate (see `tolerances`)."""
+        if ends == self._scaled:
+            return
+        self._scaled = ends
         base, height = scales(self.problem, ends)
         self.here.fence.scale[:], self.here.spot.height[:] = base, height
         for name, values in (("size_scale", base), ("height", height)):
@@ -423,7 +427,7 @@ class Tracker:
             setattr(now, f"mass_{name}", mass)
             self.column[name][:] = self.border[moving].T @ rate[moving]
             if name == "along":
-                spot.carried[:], now.first_mass = rate, mass
+                spot.carried[:], now.carrying = rate, mass
         spot.touched[:] = 0
         now.touched = now.solved = now.rated = now.ready = 0
 
@@ -598,7 +602,7 @@ class Tracker:
         now, tol = self.now, self.tolerances
         now.due = now.steps + self._interval()
         self.refresh()
-        if now.mass_along > 2.0 * now.first_mass or now.mass_across > 0.0:
+        if now.mass_along > now.carrying or now.mass_across > 0.0:
             self.reset_pull()
         target = self.problem.target(now.t)
         for attempt in range(2):
