@@ -7,7 +7,7 @@ parameter t); `Homotopy` follows the local optimum along t and across its discon
 
 from homotopy.analysis import Best, Stays, Truncated, ValidationCurve
 from homotopy.conditional import ConditionalQP, osqp_solver
-from homotopy.engine import Homotopy, Progress
+from homotopy.engine import Homotopy, Progress, compile_now
 from homotopy.errors import (
     DataError,
     HomotopyError,
@@ -55,6 +55,7 @@ __all__ = [
     "Truncated",
     "UnknownPluginError",
     "ValidationCurve",
+    "compile_now",
     "installed_plugins",
     "load_plugin",
     "osqp_solver",

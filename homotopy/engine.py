@@ -7,6 +7,7 @@ record of it all.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -17,7 +18,8 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
-from homotopy.model import LossModel, Problem
+from homotopy.gram import DenseGram
+from homotopy.model import Jump, Knot, LossModel, Problem, Slope
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
 from homotopy.path.recorded import jump_records, segments_of
@@ -27,7 +29,7 @@ from homotopy.start.guess import carry_over, convex_guess, estimate_border, slac
 from homotopy.tracker import Tolerances, Tracker, Windows, state
 from homotopy.tracker.tracker import Failure
 
-__all__ = ["Homotopy", "Progress"]
+__all__ = ["Homotopy", "Progress", "compile_now"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -128,6 +130,37 @@ class Homotopy:
                 trace.go_on()
             trace.finish()
         return trace.path()
+
+
+class _Tiny(LossModel):
+    """Three coordinates, to compile for."""
+
+    parameter = "theta"
+    span = (1.0, 0.0)
+
+    def __init__(self, border: Array | None) -> None:
+        self.gram, self.border = DenseGram(np.eye(3) + 0.5), border
+
+    def polyline(self, t: Any) -> tuple[Slope | Knot | Jump, ...]:
+        return (
+            Slope("O", t),
+            Jump(0.0),
+            Slope("L", 1.0),
+            Knot("E", [1.0, 2.0, 3.0]),
+            Slope("R", 0.0),
+        )
+
+
+def compile_now() -> float:
+    """Compile everything that a first trace would have to wait for; return the seconds it took.
+
+    For images, CI and anybody who would rather wait now.  What is compiled is kept on disk beside
+    the package (or where NUMBA_CACHE_DIR says) and used by every process after.
+    """
+    begin = time.perf_counter()
+    for border in (np.array([1.0, -1.0, 1.0]), None):
+        Homotopy(_Tiny(border)).trace()
+    return time.perf_counter() - begin
 
 
 class _Trace:

@@ -14,8 +14,9 @@ from threadpoolctl import ThreadpoolController
 
 from homotopy.gram import Gram
 from homotopy.tracker import crossing
+from homotopy.tracker.compiling import source_digest
 
-__all__ = ["announce_compilation", "one_thread"]
+__all__ = ["announce_compilation", "compiled", "one_thread"]
 
 # From so many coordinates on, products are long enough for several threads.
 MANY = 20_000
@@ -58,18 +59,27 @@ def one_thread(model: Any) -> AbstractContextManager[Any]:
     return _ONE_THREAD
 
 
-@functools.cache
-def announce_compilation() -> None:
-    """Say so, once, where the loops have yet to be compiled."""
+def compiled() -> bool:
+    """Whether the loops are at hand: compiled in this process, or kept on disk by another."""
     # Without a compiler (NUMBA_DISABLE_JIT) it is a plain function.
     if getattr(crossing.run, "signatures", True):
-        return
+        return True
     where = crossing.run.stats.cache_path
     line = crossing.run.py_func.__code__.co_firstlineno
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
-    kept = f"crossing.run-{line}.{python}*.nbi"
-    if where is None or not any(FilePath(where).glob(kept)):
+    index = f"crossing.run-{line}.{python}*.nbi"
+    if where is None:
+        return False
+    # The index of what is kept names the types it was compiled for, the source among them.
+    source = f"source_{source_digest()}".encode()
+    return any(source in file.read_bytes() for file in FilePath(where).glob(index))
+
+
+@functools.cache
+def announce_compilation() -> None:
+    """Say so, once, where the loops have yet to be compiled."""
+    if not compiled():
         logging.getLogger("homotopy").warning(
-            "compiling the loops of homotopy-qp (first use after installation, about ten seconds, "
-            "then kept on disk; homotopy.compile_now() does it beforehand)"
+            "compiling the loops of homotopy-qp: once after installation, less than half a minute, "
+            "then kept on disk (homotopy.compile_now() does it beforehand)"
         )

@@ -400,8 +400,10 @@ def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[n
     jump.log_end = now.logged
     jump.moved = moved_from(form, lines, here, act, mov, win, now, mov.before, tol.moved)
     now.linger += 2
-    if not moved_from(form, lines, here, act, mov, win, now, mov.before, tol.same):
-        # Those whose flip moved nothing rest as long as they stand on their corners.
+    still = not moved_from(form, lines, here, act, mov, win, now, mov.before, tol.same)
+    if still and now.pressing == 1:
+        # One whose flip moved nothing rests as long as it stands on its corner.  (Where several
+        # flipped at once they may have balanced each other: each may still be tried alone.)
         for q in range(now.logged - now.jump_log):
             here.spot[rec.log[now.jump_log + q].i].resting = now.linger
     now.jumps += 1
