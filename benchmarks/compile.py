@@ -267,7 +267,7 @@ def rows_by_function(cold: Mapping[str, Result]) -> list[dict[str, Any]]:
 
 def again(row: Mapping[str, Any]) -> str:
     """How many times a function was compiled, and which arguments were of another type."""
-    pairs = zip(*row["types"][:2], strict=False)
+    pairs = zip(row["types"][0], row["types"][-1], strict=True)
     other = [f"argument {k}: {a[:60]} | {b[:60]}" for k, (a, b) in enumerate(pairs) if a != b]
     return "; ".join([f"{row['times']} times", *other])
 

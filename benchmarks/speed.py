@@ -1,8 +1,11 @@
 """Real data: the whole path against one fit of libsvm, and against CCCP over a grid.
 
     python benchmarks/speed.py --data DIR [--quick] [--only NAME ...] [--flips PART ...]
-    python benchmarks/speed.py --data DIR --rows 400     # more rows for the share of Python at 400,
-    python benchmarks/speed.py --data DIR --rows 1235    # and at 1235; join them with --join
+    python benchmarks/speed.py --data DIR --rows 400     # the share of Python at n about 400,
+    python benchmarks/speed.py --data DIR --rows 1235    # and at 1235, on all sets as large as that
+
+(The runs with --rows are for that share only: joined with the full table they would count in its
+means.)
 
 Each row traces a theta- or an s-path (homotopy.Homotopy) and times beside it scikit-learn's SVC or
 SVR (libsvm, default tolerance, same C, kernel and gamma) and the concave-convex procedure,
@@ -10,11 +13,11 @@ warm-started over 5, 20 and 100 values spread evenly over the same span.
 
 Classification: 40 % of the rows (seeded; 80 % of the small sets), inputs standardised, 15 % of the
 labels flipped (on some sets 30 % and 5 % as well: `SETS`); theta from 1 to 0 at s = 0, and s up to
-0 at theta = 0.  Regression, as in Suzumura et al. (2015): 40 % of
-the rows, inputs scaled to [-1, 1], targets standardised, then 5 % of the rows get noise U(-2, 2) on
-every input and N(0, 10^2) on the target; theta from 1 to 0 with s the 0.9 quantile of the absolute
-residuals of the convex start (the paper does not print its s), and s from the largest residual to
-0.2 of it at theta = 0.  gamma = 1/d throughout, and an intercept, since libsvm always has one.
+0 at theta = 0.  Regression, as in Suzumura et al. (2015): 40 % of the rows, inputs scaled to [-1,
+1], targets standardised, then 5 % of the rows get noise U(-2, 2) on every input and N(0, 10^2) on
+the target; theta from 1 to 0 with s the 0.9 quantile of the absolute residuals of the convex start
+(the paper does not print its s), and s from the largest residual to 0.2 of it at theta = 0.  gamma
+= 1/d throughout, and an intercept, since libsvm always has one.
 
 The share of Python is the part of a trace, its start apart, that is not spent inside the compiled
 entry of the tracker: 1 - (compiled in the whole run - compiled in the start alone) / trace.  Kernel
