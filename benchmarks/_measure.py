@@ -189,6 +189,29 @@ def start_only(model: Any) -> Any:
     return model
 
 
+@attrs.define
+class Watch:
+    """Calls `work` and adds up the seconds inside it."""
+
+    work: Callable[..., Any]
+    seconds: float = 0.0
+
+    def __call__(self, *given: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return self.work(*given)
+        finally:
+            self.seconds += time.perf_counter() - begin
+
+
+def watch_core() -> Watch:
+    """From now on the seconds inside the compiled entry of the tracker are added up."""
+    from homotopy.tracker import tracker
+
+    tracker.run = Watch(tracker.run)
+    return tracker.run
+
+
 def _settle_memory() -> None:
     """Give back what is free and start the high-water mark anew (Linux; elsewhere the mark is that
     of the whole process)."""
