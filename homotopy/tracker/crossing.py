@@ -218,7 +218,7 @@ def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
     if now.recording and now.segments == 0:
         # The path begins with a jump: what was before it is one point.
         begin_segment(here, act, rec, now)
-        end_segment(here, act, rec, now, False)
+        end_segment(here, act, rec, now, np.int64(0))
     jump = rec.jump[now.jumps]
     if now.crossings == 0 or jump.t != now.t:
         now.crossings = 0

@@ -231,12 +231,12 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         if rounding > tol.refine * now.size_scale:
             # What is left of slopes that came and went would be carried along too far.
             return REPAIR
-    cut = False
+    cut = np.int64(0)
     if now.window:
         allowed = within_window(form, lines, here, act, mov, win, now, length)
         if allowed == 0.0 and length > 0.0:
             return PAUSE
-        cut = allowed < length
+        cut = np.int64(allowed < length)
         length = allowed
     # What happens within rounding of the end happens at the end; a fast alpha must not go the rest
     # of the way for that.
