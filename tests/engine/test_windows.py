@@ -43,7 +43,7 @@ GRID = list(itertools.product(("hinge", "lad"), ("rbf", "linear"), ("theta", "s"
 
 
 class Watched:
-    """A trace under which one can look: after every break-point, and at its end."""
+    """A trace, proved, that lets others look at its tracker after every break-point."""
 
     def __init__(self, model, windows=TINY, at_break_point=lambda tracker: None, **options):
         self.narrow = 0
@@ -56,6 +56,8 @@ class Watched:
                 trace.go_on()
             trace.finish()
         self.path = self.trace.path()
+        certificate = self.path.certify()
+        assert certificate.ok, str(certificate)
 
     def _watch(self, _progress):
         now = self.tracker.now
@@ -103,8 +105,6 @@ def test_windows_change_nothing(kind, kernel, way, intercept):
     problem = case(kind, SIZES[kernel], 5, kernel=kernel, path=way, intercept=intercept)
     watched = Watched(problem.model())
     assert watched.opened > (1 if kernel == "rbf" else 0)
-    certificate = watched.path.certify()
-    assert certificate.ok, str(certificate)
     assert_same_path(watched.path, certified(problem.model(), windows=NONE))
 
 
@@ -129,8 +129,6 @@ def test_windows_on_degenerate_data(data, kernel, C):
         problem = case(kind, SIZES[kernel], 11, path=way, **options)
         watched = Watched(problem.model())
         opened += watched.opened
-        certificate = watched.path.certify()
-        assert certificate.ok, str(certificate)
     assert opened > 0
 
 
@@ -140,7 +138,6 @@ def test_windows_leave_the_response_of_a_degenerate_convex_path_alone(data):
     K = problem.X @ problem.X.T + 1.0
     watched = Watched(CPath(K, problem.y, (1e-3, 1.0), intercept=False))
     assert watched.opened > 0
-    assert watched.path.certify().ok
     plain = certified(CPath(K, problem.y, (1e-3, 1.0), intercept=False), windows=NONE)
     for t in np.geomspace(1e-3, 1.0, 23):
         np.testing.assert_allclose(watched.path.response(t), plain.response(t), atol=1e-9)
@@ -151,7 +148,6 @@ def test_windows_on_sparse_features():
     few = Case("hinge", sp.csr_matrix(dense.X), dense.y, kernel="linear", intercept=True)
     watched = Watched(few.model())
     assert watched.opened > 3
-    assert watched.path.certify().ok
     assert_same_path(watched.path, certified(dense.model()))
 
 
@@ -164,7 +160,6 @@ def test_windows_with_slanted_pieces(gram):
     model.gram = gram(X)
     watched = Watched(model)
     assert watched.opened > 3
-    assert watched.path.certify().ok
     assert_same_path(watched.path, certified(model, windows=NONE))
 
 
@@ -181,7 +176,6 @@ def test_windows_with_a_squared_hinge_whose_knots_move():
     model = Toy(DenseGram(phi @ phi.T), (0.0, 3.0), pieces, border=y[:, None])
     watched = Watched(model)
     assert watched.opened > 3
-    assert watched.path.certify().ok
     assert_same_path(watched.path, certified(model, windows=NONE))
 
 
@@ -211,7 +205,6 @@ def test_windows_with_several_border_columns(by_features, columns):
     watched = Watched(model)
     assert watched.opened
     assert watched.path.jumps
-    assert watched.path.certify().ok
     assert_same_path(watched.path, certified(model, windows=NONE))
 
 
@@ -254,7 +247,6 @@ def test_a_model_is_shown_the_responses_of_all_whatever_was_looked_at(kernel):
     watched = Watched(model)
     path = watched.path
     assert watched.opened > 3
-    assert path.certify().ok
     assert_same_path(path, certified(plain, windows=NONE))
     assert len(asked) > 3
     for t, (standing, response) in asked.items():
@@ -282,7 +274,6 @@ def test_rows_an_open_window_goes_back_to_are_not_given_up(kind, room):
     problem = case(kind, 80, 3, path="s", intercept=True)
     watched = Watched(problem.model(cache_size=room * 80 * 8 / 1e6))
     assert watched.opened > 3
-    assert watched.path.certify().ok
     assert_same_path(watched.path, certified(problem.model(), windows=NONE))
 
 
@@ -345,8 +336,6 @@ def test_a_mistake_in_alpha_is_noticed_and_mended():
     assert min(seen) > 1e-7
     counts = watched.path.counts
     assert counts["refined"] + counts["repairs"] > 0
-    certificate = watched.path.certify()
-    assert certificate.ok, str(certificate)
     assert_same_path(watched.path, certified(problem.model()))
 
 
