@@ -8,10 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import DenseGram, Gram, Jump, Knot, LinearGram, LossModel, Slope
+from homotopy import (
+    Affine,
+    DenseGram,
+    Gram,
+    Homotopy,
+    Jump,
+    Knot,
+    LinearGram,
+    LossModel,
+    Path,
+    Slope,
+)
 
 Array = npt.NDArray[np.float64]
 Pieces = Sequence[Slope | Knot | Jump]
+
+
+def certified(model: LossModel, start: Any = None, **options: Any) -> Path:
+    """The whole path of a model, proved."""
+    path = Homotopy(model, **options).trace(start=start)
+    certificate = path.certify()
+    assert certificate.ok, str(certificate)
+    assert path.complete
+    return path
 
 
 class Toy(LossModel):
@@ -161,3 +181,21 @@ class SemiSupervised(LossModel):
 
     def loss_origin(self, t: float) -> float:
         return 1.0
+
+
+class LinearProgram(LossModel):
+    """``min cost(t)'x, A x <= right(t)``: no quadratic form at all, x = b, u = A x.
+
+    Every constraint is a wall (alpha <= 0); `right` and `cost` are pairs (at t = 0, rate).
+    """
+
+    def __init__(
+        self, A: Array, right: tuple[Any, Any], cost: tuple[Any, Any], span: tuple[float, float]
+    ) -> None:
+        self.gram, self.border, self.span = DenseGram(np.zeros((len(A), len(A)))), A, span
+        self.right, self.cost = right, cost
+        self.border_target = np.asarray(cost[0]) + Affine.parameter() * np.asarray(cost[1])
+
+    def polyline(self, t: Any) -> Pieces:
+        right = np.asarray(self.right[0]) + t * np.asarray(self.right[1])
+        return Slope("slack", 0.0), Knot("tight", right), Slope("wall", -np.inf)

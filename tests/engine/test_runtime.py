@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from homotopy import LinearGram, kernels, runtime
+from homotopy import LinearGram, runtime
+from homotopy.tracker import crossing
 
 
 class Model:
@@ -53,19 +54,39 @@ def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkey
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     line = blas_threads.__code__.co_firstlineno
     # One of an older version is there in any case.
-    (tmp_path / f"kernels.follow-{line + 1}.{python}.nbi").touch()
+    (tmp_path / f"crossing.run-{line + 1}.{python}.nbi").touch()
     if cached:
-        (tmp_path / f"kernels.follow-{line}.{python}.nbi").touch()
+        (tmp_path / f"crossing.run-{line}.{python}.nbi").touch()
     stand_in = SimpleNamespace(
         signatures=[],
         stats=SimpleNamespace(cache_path=str(tmp_path)),
         py_func=blas_threads,
     )
-    monkeypatch.setattr(kernels, "follow", stand_in)
+    monkeypatch.setattr(crossing, "run", stand_in)
     runtime.announce_compilation.cache_clear()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
         runtime.announce_compilation()
         runtime.announce_compilation()
     said = [r.message for r in caplog.records if "compiling" in r.message]
     assert len(said) == (0 if cached else 1)
+    runtime.announce_compilation.cache_clear()
+
+
+def test_nothing_is_announced_where_nothing_is_compiled(monkeypatch, caplog):
+    """With NUMBA_DISABLE_JIT the loops are plain functions."""
+    monkeypatch.setattr(crossing, "run", blas_threads)
+    runtime.announce_compilation.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="homotopy"):
+        runtime.announce_compilation()
+    assert not caplog.records
+    runtime.announce_compilation.cache_clear()
+
+
+def test_loops_already_in_memory_are_not_announced(monkeypatch, caplog):
+    stand_in = SimpleNamespace(signatures=[("a signature",)])
+    monkeypatch.setattr(crossing, "run", stand_in)
+    runtime.announce_compilation.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="homotopy"):
+        runtime.announce_compilation()
+    assert not caplog.records
     runtime.announce_compilation.cache_clear()
