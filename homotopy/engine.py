@@ -447,9 +447,8 @@ class _Trace:
         if not self.settles:
             first, last = self._branches()
             slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-            tracker.place(
-                *self.options.solver(ConditionalQP.build(self.problem, snap, target, slices))
-            )
+            qp = ConditionalQP.build(self.problem, snap, target, slices)
+            tracker.place(*self.options.solver(qp))
             given = tracker.piece // 2
             tracker.assign(snap, first, last)
             self._keep_sides(snap, given)
@@ -525,6 +524,7 @@ class _Trace:
             "slides": int(tracker.now.slides),
             "refined": int(tracker.now.refined),
             "repairs": tracker.repairs,
+            "windows": int(tracker.now.opened),
             "late_jumps": self.late,
         }
         return Path(

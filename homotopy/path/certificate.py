@@ -443,9 +443,13 @@ class _Points:
 
     def distance(self, length: Array) -> Array:
         """How far each (u_i, alpha_i) is from its polyline, relative to its own scales."""
-        # Where a coordinate has no slope but 0 and walls: the alpha that makes up all of w.
-        idle = (self.lines.largest() == 0.0) & (length > 0.0)
-        weight = np.divide(self.norm[:, None], length, where=idle, out=np.zeros(self.u.shape))
+        # Where a coordinate has no slope but 0 and walls: the alpha that makes up all of w, or
+        # where w is 0 the largest there is.
+        idle = self.lines.largest() == 0.0
+        reach = idle & (length > 0.0)
+        weight = np.divide(self.norm[:, None], length, where=reach, out=np.zeros(self.u.shape))
+        largest = np.abs(self.alpha).max(axis=1, initial=0.0)[:, None]
+        weight = np.where(idle & (weight == 0.0), largest, weight)
         best = np.full(self.u.shape, np.inf)
         for j, slope in enumerate(self.lines.slopes):
             best = np.fmin(best, self._from_slope(j, slope, weight))

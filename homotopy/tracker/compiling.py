@@ -28,18 +28,18 @@ try:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
 
-    class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+    class _PartLibrary(JITCodeLibrary):
         """Code that is there to be linked into its callers."""
 
         def _optimize_final_module(self) -> None:
             pass
 
         def _finalize_final_module(self) -> None:
-            self._finalize_dynamic_globals()
+            self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            self._ensure_finalized()
+            self._ensure_finalized()  # type: ignore[no-untyped-call]
             return 0
 
         @property
@@ -49,11 +49,11 @@ try:
         def set_env(self, name: str, environment: Any) -> None:
             """There is no machine code to tell where its environment is."""
 
-    class _Part(Compiler):  # type: ignore[misc]
+    class _Part(Compiler):
         def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
             if library is None:
-                library = _PartLibrary(target.codegen(), "homotopy part")
-            super().__init__(typing, target, library, *rest)
+                library = _PartLibrary(target.codegen(), "part")  # type: ignore[no-untyped-call]
+            super().__init__(typing, target, library, *rest)  # type: ignore[no-untyped-call]
 
     PART = PART | {"cache": False, "pipeline_class": _Part}
 except ImportError:
@@ -69,7 +69,7 @@ def source_digest() -> str:
     Numba keeps `run` on disk for as long as the one file that holds it is unchanged.  It is made of
     many files, so this becomes a part of the types it is compiled for.
     """
-    files = sorted(FilePath(__file__).parent.glob("*.py")) + [FilePath(products.__file__)]
+    files = [*sorted(FilePath(__file__).parent.glob("*.py")), FilePath(products.__file__)]
     try:
         content = b"".join(file.read_bytes() for file in files)
     except OSError:

@@ -418,7 +418,7 @@ def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[n
     now, tol, opt = now[0], tol[0], opt[0]
     while True:
         phase = now.in_jump
-        if phase == ON_WAY or phase == ACROSS:
+        if phase in (ON_WAY, ACROSS):
             code = follow(form, lines, here, act, mov, win, rec, now, tol, opt)
             if phase == ACROSS and code == ARRIVED:
                 now.in_jump = ROUND_DONE

@@ -364,9 +364,9 @@ def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[
         return RECORD_FULL
     n = here.u.size
     used_up = now.window == BY_PLACE and now.reach < 0.0
-    if now.mode != ROWS and (now.window == NO_WINDOW or used_up):
-        if n > 4 * opt.fewest_on_features and n * mov.w.size > opt.wide:
-            return look_around(form, lines, here, act, mov, win, now, tol, opt)
+    wide = now.mode != ROWS and n > 4 * opt.fewest_on_features and n * mov.w.size > opt.wide
+    if wide and (now.window == NO_WINDOW or used_up):
+        return look_around(form, lines, here, act, mov, win, now, tol, opt)
     return GO
 
 

@@ -13,6 +13,7 @@ is not there, arrays that are full.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -378,8 +379,8 @@ def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-untyped-def]
-    """The motion of alpha_A (``work[1]``) and b (``column.rate``) that, for alpha_i rising at rate 1,
-    keeps u_A and the border equations where they are."""
+    """The motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the border
+    equations where they are while alpha_i rises at rate 1."""
     size = now.actives
     pivot_of(form, here, act, now, i, 0.0)
     if not now.ready:
@@ -422,7 +423,8 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
         if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
             room = max(room_of(lines, here, now, j, weight), 0.0) / abs(weight)
             step = min(step, room)
-    found, best = np.int64(-1), 0.0
+    found: Any = np.int64(-1)
+    best = 0.0
     if step == np.inf:
         return found, step
     for k in range(size + 1):
@@ -535,7 +537,8 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
 
 @njit(**PART)
 def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
-    """Coordinate i passes on to the neighbouring piece (way +1: larger u, on a knot larger alpha)."""
+    """Coordinate i passes on to the neighbouring piece, towards larger u (way +1; on a knot towards
+    larger alpha) or smaller."""
     code = ready_for(form, lines, here, act, mov, win, rec, now, i)
     if code != GO:
         return code
@@ -549,7 +552,7 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
     if kind == SEAM:
         leave(form, lines, here, act, mov, win, rec, now, i, j + 1 if way > 0 else j - 1)
         return GO
-    side = np.int64(0)
+    side: Any = np.int64(0)
     if kind == JUMP:
         side = -1 if way > 0 else 1
     return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
@@ -567,7 +570,8 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
             du += here.border[i, c] * act.column[c].slide
         here.du[i] = du
         largest = max(largest, abs(du))
-    chosen, best = np.int64(-1), 0.0
+    chosen: Any = np.int64(-1)
+    best = 0.0
     for attempt in range(2):
         for i in range(here.u.size):
             du, fence = here.du[i], here.fence[i]
@@ -607,9 +611,9 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
 
 @njit(**PART)
 def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
-    """Take the coordinates listed in ``mov.flips``, all on their pieces, into the factor one by one.
+    """Take those listed in ``mov.flips``, all on their pieces, into the factor one by one.
 
-    Whose Rayleigh quotient is below ``now.least`` is exchanged: it or another one gives up its knot.
+    Where a Rayleigh quotient is below ``now.least`` it or another one gives up its knot.
     """
     while now.admitted < now.flips:
         i = mov.flips[now.admitted]

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import math
+
 from numba import njit
 
 from homotopy.gram.products import weighted_rows
@@ -239,13 +241,14 @@ def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def
     rank = finish(act, now, tol, act.half[0], act.rate)
     if rank < m and unsupported(act, now, tol, rank):
         return False
+    mass, fastest = 0.0, 0.0
     for c in range(m):
         column = act.column[c]
         lift = column.along if now.along else column.across
         for k in range(size):
             lift += here.border[act.index[k], c] * act.rate[k]
         column.lift = column.rate + now.rho * lift
-    mass, fastest = 0.0, 0.0
+        mass += abs(column.lift) / math.sqrt(now.rho)
     for k in range(size):
         speed = abs(act.rate[k])
         mass += speed * here.fence[act.index[k]].root

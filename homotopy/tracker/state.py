@@ -108,7 +108,7 @@ NOW = _dtype(
     # the record
     "recording open entries segments logged jumps "
     # jumps
-    "in_jump pressing asks asked by_solver solved_by rounds jump_log jump_steps crossings crossed_now ahead "
+    "in_jump pressing asks asked by_solver solved_by rounds jump_log jump_steps crossings ahead "
     "hash seen flips admitted kept touched "
     # windows
     "lines size_seen looked_seen steps_seen steps_looked wanted_across wanted_along wanted opened "
@@ -159,8 +159,8 @@ class Coordinates(NamedTuple):
 class Active(NamedTuple):
     """The factor R of the active block and what belongs to it, one entry per active coordinate.
 
-    ``half[0] = R^{-T} aim`` and ``half[1 + c] = R^{-T} B_c`` are kept up to date as coordinates come
-    and go; `rate` is alpha_A'.  `column` has one record per border column.
+    ``half[0] = R^{-T} aim`` and ``half[1 + c] = R^{-T} B_c`` are kept up to date as coordinates
+    come and go; `rate` is alpha_A'.  `column` has one record per border column.
     """
 
     factor: Any
@@ -173,7 +173,7 @@ class Active(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate, or per feature), along
+    """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate or feature), along
     the path and across a jump; w', w, and w when last all were looked at; the point (w on
     features, else u) before a jump and before its last round; partitions seen at one t; who is to
     change side; the active coordinates before the jump and their alpha."""

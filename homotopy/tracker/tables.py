@@ -69,7 +69,8 @@ def loss_terms(problem: Problem, start: float, stop: float) -> Array:
     rows = np.arange(n)
     for j in range(k):
         # On a corner all the way: that corner, to the last digit.
-        on_it = np.all([o == lines.at(t).corner[:, j] for t, o in zip(times, origins)], axis=0)
+        pairs = zip(times, origins, strict=True)
+        on_it = np.all([origin == lines.at(t).corner[:, j] for t, origin in pairs], axis=0)
         const, rate = (
             np.where(on_it, table[:, j], own)
             for table, own in ((lines.corner0, const), (lines.corner1, rate))

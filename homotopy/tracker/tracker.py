@@ -109,12 +109,13 @@ class Tracker:
             record(self.tolerances).view(np.recarray),
             record(self.windows).view(np.recarray),
         )
-        n, m = self.border.shape
+        n = self.gram.size
         self._now = np.zeros(1, state.NOW).view(np.recarray)
         self.now: Any = self._now[0]
         self._every = np.arange(n)
         self.repairs = 0
         self._scaled: tuple[float, ...] = ()
+        self._base = np.zeros(n)
         self._set_form()
         self._set_coordinates()
         self._set_motion()
@@ -366,7 +367,7 @@ class Tracker:
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self.here.fence.scale[:], self.here.spot.height[:] = base, height
+        self._base, self.here.spot.height[:] = base, height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -374,7 +375,10 @@ class Tracker:
             # With every corner at 0 the scale is what alpha can do to u.
             heaviest = float(self.gram.diag.max())
             possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
-            self.here.fence.scale[:] = self.now.size_scale = possible or 1.0
+            self.now.size_scale = possible or 1.0
+        # A coordinate with no corner but 0 has the scale of the others.
+        self._base = np.where(base > 0.0, base, self.now.size_scale)
+        self._measure(self.now.length**2)
         if self.now.height == 0.0:
             self.now.height = self.now.size_scale / (self.now.largest_root**2 or 1.0)
 
@@ -548,11 +552,22 @@ class Tracker:
             self.mov.w[: w.size] = w
             product, square = np.asarray(self._phi @ w), float(w @ w)
         self.u[:] = product + self.border @ self.b
-        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
-        now.length = float(np.sqrt(max(square, 0.0)))
-        now.noise = self.tolerances.rounding * EPS * now.norm
+        self._measure(square)
         self.here.near[:] = self._every
         now.looked, now.window, now.packed, now.rated = self.u.size, state.NO_WINDOW, 0, 0
+
+    def _measure(self, square: float) -> None:
+        """The sizes that tolerances are made of; `square` is ``|w|^2``."""
+        now, b = self.now, np.abs(self.b)
+        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
+        if b.size:
+            now.norm += float(b.sum()) / float(np.sqrt(now.rho))
+            terms = 0.01 * (np.abs(self.border) @ b)
+            np.maximum(self._base, terms, out=self.here.fence["scale"])
+        else:
+            self.here.fence["scale"] = self._base
+        now.length = float(np.sqrt(max(square, 0.0)))
+        now.noise = self.tolerances.rounding * EPS * now.norm
 
     def rounding(self) -> Array:
         """What rounding may do to each response, as a fraction of its scale."""
@@ -827,11 +842,9 @@ class Tracker:
     def place(self, alpha: Array, b: Array) -> None:
         """Stand at a guess."""
         self.alpha[:], self.b = alpha, b
-        now, product = self.now, self.gram.matvec(self.alpha)
+        product = self.gram.matvec(self.alpha)
         self.u[:] = product + self.border @ self.b
-        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
-        now.length = float(np.sqrt(max(float(self.alpha @ product), 0.0)))
-        now.noise = self.tolerances.rounding * EPS * now.norm
+        self._measure(float(self.alpha @ product))
 
     def start_record(self) -> None:
         """The path begins here."""

@@ -2,8 +2,9 @@
 
 *By turn*, where Q is given by columns.  As long as w' is what it is now, u_i goes on at u_i'.  w'
 turns at every break-point; what that does to u_i is at most ``|phi_i|`` times the length of
-``w - w_seen - w'_seen dtau``, bounded by the sum of ``|w' - w'_seen| dtau``.  Those that stay farther
-than the reach from their corners, over the horizon and at the speed they have now, need no look.
+``w - w_seen - w'_seen dtau``, bounded by the sum of ``|w' - w'_seen| dtau``.  Those that stay
+farther than the reach from their corners, over the horizon and at the speed they have now, need no
+look.
 
 *By place*, where Q is given by features and w is at hand: those farther from their corners than
 ``|w - w_seen|`` (with b and t) can take them need no look.
@@ -103,6 +104,8 @@ def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped
     for c in range(w.size):
         square += w[c] * w[c]
     now.norm, now.length = math.sqrt(norm), math.sqrt(square)
+    for c in range(act.column.size):
+        now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
     now.noise = tol.rounding * EPS * now.norm
     respond(form, here, act, mov, now)
 
@@ -449,6 +452,7 @@ def narrow(form, here, win, now, reach):  # type: ignore[no-untyped-def]
             here.near[count] = i
             count += 1
     now.looked, now.reach = count, reach
+    now.opened += 1
     phi = form.phi
     if phi.size == 0:
         return GO

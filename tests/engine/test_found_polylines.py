@@ -266,7 +266,8 @@ def test_what_once_failed_is_certified(name):
 
 def test_a_slanted_coordinate_does_not_ride_on_a_jump_corner():
     """At t = 2/3 two coordinates change sides and nothing moves; from there on the balance would
-    take the fourth along at 3/2, exactly as fast as its jump corner goes.  Flipped alone it leaves."""
+    take the fourth along at 3/2, exactly as fast as its jump corner goes.  Flipped alone, it
+    leaves."""
     phi = np.array([[0.0], [1.0], [0.0], [0.0]])
     y, drift = np.array([0.0, 3.0, 1.0, 0.0]), np.array([0.0, 0.5, 0.0, 1.5])
 

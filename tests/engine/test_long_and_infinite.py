@@ -1,4 +1,4 @@
-"""Paths over many orders of magnitude, pieces that drift, spans from infinity: what new users met."""
+"""Paths over many orders of magnitude, slanted pieces, spans from infinity: what new users met."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info
 
 from homotopy import LinearGram, runtime
 from homotopy.tracker import crossing
+from homotopy.tracker.compiling import source_digest
 
 
 class Model:
@@ -55,8 +56,9 @@ def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkey
     line = blas_threads.__code__.co_firstlineno
     # One of an older version is there in any case.
     (tmp_path / f"crossing.run-{line + 1}.{python}.nbi").touch()
-    if cached:
-        (tmp_path / f"crossing.run-{line}.{python}.nbi").touch()
+    # So is one of this place but another source, and another is of both if it is kept.
+    source = source_digest() if cached else "0123456789ab"
+    (tmp_path / f"crossing.run-{line}.{python}.nbi").write_bytes(f"_source_{source}_".encode())
     stand_in = SimpleNamespace(
         signatures=[],
         stats=SimpleNamespace(cache_path=str(tmp_path)),
