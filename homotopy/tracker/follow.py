@@ -180,9 +180,9 @@ def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def move(form, here, act, mov, now, length):  # type: ignore[no-untyped-def]
-    """Everything goes on at its rate."""
-    u, du, near = here.u, here.du, here.near
+def move(here, act, mov, now, tol, length):  # type: ignore[no-untyped-def]
+    """Everything goes on at its rate; who stands on a corner then is listed in the same pass."""
+    u, du, near, t, mu = here.u, here.du, here.near, now.t, now.mu
     for k in range(now.actives):
         here.alpha[act.index[k]] += length * act.rate[k]
     for c in range(act.column.size):
@@ -192,26 +192,30 @@ def move(form, here, act, mov, now, length):  # type: ignore[no-untyped-def]
     if now.mode != ROWS:
         for c in range(mov.w.size):
             mov.w[c] += length * mov.dw[c]
-    if now.looked == u.size:
-        for i in range(u.size):
-            u[i] += length * du[i]
-    else:
-        for k in range(now.looked):
-            i = near[k]
-            u[i] += length * du[i]
+    count = 0
+    for k in range(now.looked):
+        i = near[k]
+        fence = here.fence[i]
+        u[i] += length * du[i]
+        place = u[i] - fence.shift * mu
+        over = fence.high + fence.high_rate * t - place
+        under = place - fence.low - fence.low_rate * t
+        if min(over, under) <= near_of(here, now, tol, i):
+            here.tied[count] = i
+            count += 1
+    now.tied, now.fresh = count, 1
 
 
 @njit(**PART)
 def refence(lines, here, now):  # type: ignore[no-untyped-def]
     """Those excused for one step have their corners back."""
-    for q in range(now.tied):
-        i = here.tied[q]
+    for i in range(here.u.size):
         if here.spot[i].excused == 1:
             here.spot[i].excused = 0
             now.excused -= 1
             set_fence(lines, here, i)
     now.slack_speed = 0.0
-    now.due = 0
+    now.due = now.fresh = 0
 
 
 @njit(**PART)
@@ -245,12 +249,12 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     recorded = now.recording and now.along and after != now.tau
     if recorded:
         begin_segment(here, act, rec, now)
-    move(form, here, act, mov, now, now.sign * length)
     now.tau = after
     if now.along:
         now.t = after
     else:
         now.mu = after
+    move(here, act, mov, now, tol, now.sign * length)
     now.steps += 1
     if recorded:
         end_segment(here, act, rec, now, cut)
@@ -308,6 +312,7 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
         act.rate[k] = move_by[k]
         here.alpha[act.index[k]] += move_by[k]
     now.refined += 1
+    now.fresh = 0
     shift_response(form, here, act, mov, now)
 
 

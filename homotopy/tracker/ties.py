@@ -57,10 +57,15 @@ def tie(here, now, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
-    """List the coordinates standing on a corner, and those at an end of their knot."""
-    now.tied = now.moved_here = 0
+    """List the coordinates standing on a corner (a step has just done so where the list is fresh),
+    and those at an end of their knot."""
+    listed = now.tied if now.fresh else 0
+    looked = 0 if now.fresh else now.looked
+    now.tied = now.moved_here = now.fresh = 0
+    for q in range(listed):
+        tie(here, now, here.tied[q])
     u, near = here.u, here.near
-    for k in range(now.looked):
+    for k in range(looked):
         i = near[k]
         fence = here.fence[i]
         place = u[i] - fence.shift * now.mu

@@ -554,7 +554,8 @@ class Tracker:
         self.u[:] = product + self.border @ self.b
         self._measure(square)
         self.here.near[:] = self._every
-        now.looked, now.window, now.packed, now.rated = self.u.size, state.NO_WINDOW, 0, 0
+        now.looked, now.window, now.packed = self.u.size, state.NO_WINDOW, 0
+        now.rated = now.fresh = 0
 
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
@@ -789,7 +790,7 @@ class Tracker:
     def rebuild(self, least: float) -> None:
         """Factor the active set anew, reducing it to a well independent one."""
         now = self.now
-        now.actives = now.solved = now.ready = now.rated = 0
+        now.actives = now.solved = now.ready = now.rated = now.fresh = 0
         now.window, now.looked = state.NO_WINDOW, self.u.size
         self.here.near[:] = self._every
         order = self._by_depth()

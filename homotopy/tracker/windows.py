@@ -77,7 +77,7 @@ def look_at_all(here, now):  # type: ignore[no-untyped-def]
         here.near[i] = i
     now.looked = here.u.size
     now.window = NO_WINDOW
-    now.packed = now.rated = 0
+    now.packed = now.rated = now.fresh = 0
 
 
 @njit(**PART)
