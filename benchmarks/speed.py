@@ -381,7 +381,7 @@ def specs(chosen: Any) -> Iterator[dict[str, Any]]:
                     "C": C,
                     "path": path,
                     "rows": min(least) if least else None,
-                    "grids": GRIDS[:2] if chosen.quick else GRIDS,
+                    "grids": () if chosen.no_cccp else GRIDS[:2] if chosen.quick else GRIDS,
                 }
 
 
@@ -420,7 +420,7 @@ def measure_row(spec: dict[str, Any], limit: float) -> dict[str, Any]:
     if "objectives" in traced and "objective" in found.get("libsvm", {}):
         ours = traced["objectives"][0]
         row["libsvm_above"] = (found["libsvm"]["objective"] - ours) / abs(ours)
-    last = found.get(f"cccp{spec['grids'][-1]}", {})
+    last = found.get(f"cccp{spec['grids'][-1]}", {}) if spec["grids"] else {}
     if "objectives" in traced and "objective" in last:
         ours = traced["objectives"][1]
         row["cccp_above"] = (last["objective"] - ours) / abs(ours)
@@ -575,6 +575,7 @@ def main() -> int:
     options.add_argument("--kernel", nargs="+", choices=KERNELS)
     options.add_argument("--C", nargs="+", type=float)
     options.add_argument("--path", nargs="+", choices=PATHS)
+    options.add_argument("--no-cccp", action="store_true", help="against libsvm alone")
     options.add_argument("--rows", type=int, help="at most so many training rows")
     options.add_argument(
         "--flips", nargs="+", type=float, metavar="PART", help="these levels of flipped labels only"

@@ -66,7 +66,8 @@ class ConditionalQP:
 
         def variable(i: int, sign: float, cost: float, limit: float, curve: float = 0.0) -> None:
             owner.append(i)
-            columns.append((sign, cost, limit, curve))
+            # A piece of no length may come out a rounding shorter.
+            columns.append((sign, cost, max(limit, 0.0), curve))
 
         for i, branch in enumerate(branches):
             first, last = branch.start, branch.stop - 1

@@ -37,6 +37,8 @@ Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
 NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
+# Jumps at one t that the QP solver takes over before they are crossed a little later.
+RECOVERIES = 3
 
 
 @attrs.frozen
@@ -179,7 +181,8 @@ class _Trace:
         )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
         self.status = Status.COMPLETE
-        self.start_steps = self.late = self.told = 0
+        self.start_steps = self.late = self.told = self.recovered = 0
+        self.recovered_at = np.nan
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
         self.begun = self.stopped = self.settles = False
@@ -410,7 +413,9 @@ class _Trace:
     def _recover(self) -> None:
         """A jump that the homotopy could not cross: by the QP solver, or else a little later."""
         tracker, now = self.tracker, self.tracker.now
-        if self.options.d_step == "auto" and not now.by_solver:
+        self.recovered = self.recovered + 1 if now.t == self.recovered_at else 1
+        self.recovered_at = float(now.t)
+        if self.options.d_step == "auto" and not now.by_solver and self.recovered <= RECOVERIES:
             tracker.restore()
             now.by_solver = 1
             return
@@ -527,7 +532,7 @@ class _Trace:
             "windows": int(tracker.now.opened),
             "late_jumps": self.late,
         }
-        return Path(
+        path = Path(
             model=self.options.model,
             segments=segments,
             jumps=tuple(j for j in jumps if sign * j.t <= sign * end),
@@ -536,3 +541,19 @@ class _Trace:
             counts=counts,
             problem=self.problem,
         )
+        return path if self.tracker.model_lines.terms.size else _priced(path)
+
+
+def _priced(path: Path) -> Path:
+    """`path` with the objectives at its jumps, where the tracker could not keep them up to date
+    (an origin of the loss that is not affine in t, or that crosses a corner)."""
+    values = {
+        jump.t: [path.objective(jump.t, s) for s in ("before", "after")] for jump in path.jumps
+    }
+    jumps = []
+    for jump in path.jumps:
+        before, after = values[jump.t]
+        jumps.append(attrs.evolve(jump, objective_before=before, objective_after=after))
+        # Of several at one t only the two ends are known.
+        values[jump.t] = [after, after]
+    return attrs.evolve(path, jumps=tuple(jumps))

@@ -44,8 +44,10 @@ def segments_of(rec: Any, now: Any, first_piece: Index) -> Segments:
 
 
 def jump_records(rec: Any, now: Any, problem: Problem) -> tuple[JumpRecord, ...]:
-    """The jumps recorded."""
+    """The jumps recorded, those that lead to a point that is recorded too."""
     jumps = rec.jump[: int(now.jumps)]
+    reached = rec.segment[int(now.segments) - 1].log if now.segments else 0
+    jumps = jumps[jumps.log_end <= reached]
     if not jumps.size:
         return ()
     flipped = _flipped(rec, jumps, problem)

@@ -373,12 +373,8 @@ def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
     code = turn(form, lines, here, act, mov, win, rec, now, tol)
     if code == UNBOUNDED and not now.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
-        i = now.want
-        fence, j = here.fence[i], here.spot[i].piece // 2
-        up = abs(fence.high + fence.high_rate * now.t - here.u[i])
-        down = abs(here.u[i] - fence.low - fence.low_rate * now.t)
         now.flips = 1
-        mov.flips[0] = 2 * i + (1 if up <= down and j < lines.corner.shape[1] else 0)
+        mov.flips[0] = 2 * now.want + (1 if now.way > 0 else 0)
         now.in_jump = FLIPPING
         return GO
     if code != GO:

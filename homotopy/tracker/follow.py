@@ -35,6 +35,7 @@ from homotopy.tracker.state import (
     RECORD_FULL,
     REPAIR,
     ROWS,
+    STUCK,
     WALLS,
 )
 from homotopy.tracker.ties import end_rate, linger, turn
@@ -246,6 +247,16 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     # of the way for that.
     arrived = left - length <= 1e-13 * max(abs(now.stop), abs(now.start)) and not cut
     after = now.stop if arrived else now.tau + now.sign * length
+    if not arrived and abs(after) < 0.01 * abs(now.tau):
+        # Where t shrinks a hundredfold its rounding is that of the large one: stop just short of
+        # the event and meet it from nearby.
+        short = 8.0 * EPS * abs(now.tau)
+        if length > 2.0 * short:
+            length -= short
+            after, cut = now.tau + now.sign * length, np.int64(1)
+    now.idle = now.idle + 1 if after == now.tau else 0
+    if now.idle > 100 + 2 * here.u.size:
+        return STUCK
     recorded = now.recording and now.along and after != now.tau
     if recorded:
         begin_segment(here, act, rec, now)
@@ -404,15 +415,15 @@ def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
         if not now.pin and linger(form, lines, here, act, mov, now, tol):
             return WALLS
         code = step(form, lines, here, act, mov, win, rec, now, tol)
-        if code == REPAIR:
-            return REPAIR
+        if code in (REPAIR, STUCK):
+            return code
         if code == PAUSE:
             # The window is used up.
             if now.window == BY_TURN:
                 close_window(form, lines, here, act, mov, win, now)
             else:
                 now.reach = -1.0
-        else:
+        if now.window != BY_TURN and off_course(lines, here, act, now, tol):
+            refine(form, lines, here, act, mov, now, tol)
+        elif code == GO:
             look_less(form, lines, here, act, mov, win, now, tol, opt)
-            if now.window != BY_TURN and off_course(lines, here, act, now, tol):
-                refine(form, lines, here, act, mov, now, tol)

@@ -289,6 +289,12 @@ def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[
         remove(here, act, win, now, i)
     else:
         pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
+    arrive(form, lines, here, act, mov, win, rec, now, i, j)
+
+
+@njit(**PART)
+def arrive(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+    """Coordinate i, in no factor and among no moving slopes, takes up slope j."""
     set_piece(lines, here, rec, now, i, 2 * j, np.int64(0))
     bend = lines.slope[i, j].bend
     if bend > 0.0:
@@ -312,8 +318,10 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
         look_at(form, here, act, win, now, i)
     elif now.window and piece % 2 == 1:
         here.u[i] = corner_now(lines, here, now, i, piece // 2)
+    slanted = piece % 2 == 0 and lines.slope[i, piece // 2].bend > 0.0
     to_slope(form, lines, here, act, mov, win, rec, now, i, j)
-    here.alpha[i] = slope_value(lines, here, now, i, j, here.u[i])
+    if not (slanted and lines.slope[i, j].bend > 0.0):
+        here.alpha[i] = slope_value(lines, here, now, i, j, here.u[i])
 
 
 @njit(**PART)
@@ -325,8 +333,10 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
     if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
         close_window(form, lines, here, act, mov, win, now)
     if is_active(lines, here, i):
+        # On a slanted piece alpha is known by itself; u is as exact as it is tracked.
         remove(here, act, win, now, i)
-    here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
+    else:
+        here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
     pivot = pivot_of(form, here, act, now, i, 0.0)
     independent = True
     if not pivot > tol.dependent * spot.diag:
@@ -344,12 +354,12 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
     code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, np.int64(0))
     if code == UNBOUNDED and not now.moved_here:
         # Nothing has moved yet: back to where it was.
-        to_slope(form, lines, here, act, mov, win, rec, now, i, slope)
+        arrive(form, lines, here, act, mov, win, rec, now, i, slope)
         now.want = i
         if now.offence * abs(now.stop - now.tau) <= slack_of(here, now, tol, i):
             # Walls that meet in a single point admit no motion at all; what seems to move there
             # is rounding.
-            excuse(here, now, i, 0.0)
+            excuse(here, now, i, now.offence)
             return GO
     return code
 
@@ -363,14 +373,12 @@ def slack_of(here, now, tol, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
-    """Take the fences of coordinate i away: until the next step (which is kept short), or where
-    `speed` is 0 until the route ends."""
+    """Take the fences of coordinate i away for the next step, which is kept short."""
     fence = here.fence[i]
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
-    here.spot[i].excused = 1 if speed > 0.0 else 2
+    here.spot[i].excused = 1
     now.excused += 1
-    if speed > 0.0:
-        now.slack_speed = max(now.slack_speed, speed)
+    now.slack_speed = max(now.slack_speed, speed)
     now.due = 0
 
 
@@ -417,15 +425,15 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
     Among several the one with the largest weight: the exchange is the better conditioned.
     """
     size, v = now.actives, act.work[1]
-    step = np.inf
+    step, best = np.inf, 0.0
+    found: Any = np.int64(-1)
     for k in range(size + 1):
         j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
         if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
             room = max(room_of(lines, here, now, j, weight), 0.0) / abs(weight)
-            step = min(step, room)
-    found: Any = np.int64(-1)
-    best = 0.0
-    if step == np.inf:
+            if room < step:
+                found, step, best = k, room, abs(weight)
+    if found < 0:
         return found, step
     for k in range(size + 1):
         j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
@@ -509,13 +517,7 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
         slope = here.spot[j].piece // 2 + (0 if rising else 1)
         if j == i:
             # It went through its whole knot: on to the far slope without ever joining A.
-            set_piece(lines, here, rec, now, i, 2 * slope, np.int64(0))
-            bend = lines.slope[i, slope].bend
-            if bend > 0.0:
-                pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
-                append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
-            else:
-                pull_on(form, here, act, mov, now, i, flat_rate(lines, here, now, i))
+            arrive(form, lines, here, act, mov, win, rec, now, i, slope)
             here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
             return GO
         leave(form, lines, here, act, mov, win, rec, now, j, slope)
@@ -583,7 +585,8 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
                 room = here.u[i] - fence.low - fence.low_rate * now.t - off
             room = max(room, 0.0)
             if attempt == 0:
-                step = min(step, room / abs(du))
+                if room < step * abs(du):
+                    chosen, step, best = i, room / abs(du), abs(du)
             elif room <= step * abs(du) + near_of(here, now, tol, i) and abs(du) > best:
                 chosen, best = i, abs(du)
         if step == np.inf:

@@ -102,7 +102,8 @@ NOW = _dtype(
     # the route and the active set
     "mode along pin settling actives solved rated ready "
     # the present point
-    "looked window tied fresh walls want draw pivots_here moved_here point linger excused looks "
+    "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
+    "excused looks "
     # counts and limits
     "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record

@@ -32,21 +32,18 @@ def fill(lines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> 
 
 
 def scales(problem: Problem, ends: tuple[float, ...]) -> tuple[Array, Array]:
-    """For each coordinate its smallest corner that is not 0 and its largest slope, at both ends of
-    the span; 0 where there is none."""
-    lines, n = problem.polylines, problem.gram.size
-    base, height = np.full(n, np.inf), np.zeros(n)
-    for t in ends:
-        snap = lines.at(t)
-        size = np.abs(snap.corner)
-        # What passes through 0 leaves rounding behind.
-        rounding = 1e-14 * np.abs(lines.corner0)
-        with np.errstate(invalid="ignore"):
-            real = np.isfinite(size) & (size > np.where(np.isfinite(rounding), rounding, 0.0))
-        base = np.minimum(base, np.where(real, size, np.inf).min(axis=1))
-        slope = np.abs(snap.slope)
-        height = np.maximum(height, np.where(np.isfinite(slope), slope, 0.0).max(axis=1))
-    return np.where(np.isfinite(base), base, 0.0), height
+    """For each coordinate its smallest corner and its largest slope, each as large as it gets at
+    the two ends of the span; 0 where there is none."""
+    lines = problem.polylines
+    snaps = [lines.at(t) for t in ends]
+    corner = np.max([np.abs(snap.corner) for snap in snaps], axis=0)
+    # What should be 0 may be a rounding.
+    with np.errstate(invalid="ignore"):
+        real = np.isfinite(corner) & (corner > 1e-14 * np.abs(lines.corner0))
+    scale = np.where(real, corner, np.inf).min(axis=1)
+    slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
+    height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
+    return np.where(np.isfinite(scale), scale, 0.0), height
 
 
 def loss_terms(problem: Problem, start: float, stop: float) -> Array:
@@ -61,6 +58,8 @@ def loss_terms(problem: Problem, start: float, stop: float) -> Array:
         return nothing
     times = (start, 0.5 * (start + stop), stop)
     origins = [problem.origin(t) for t in times]
+    if not np.all(np.isfinite(origins)):
+        return nothing
     bent = origins[0] + origins[2] - 2.0 * origins[1]
     if not np.all(np.abs(bent) <= 1e-14 * np.abs(origins).max(axis=0)):
         return nothing

@@ -237,7 +237,7 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         now.pivots_here += 1
         spot = here.spot[i]
         spot.crossed += 1
-        now.offence = speed
+        now.offence, now.way = speed, way
         if spot.crossed > tol.to_and_fro and spot.piece % 2 == 0 and speed <= 1e3 * slow:
             # In exact arithmetic a coordinate that moves off its slope moves into its knot.  One
             # that goes back and forth sits on a column so nearly dependent that its speed has no

@@ -376,11 +376,23 @@ class Tracker:
             heaviest = float(self.gram.diag.max())
             possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
             self.now.size_scale = possible or 1.0
-        # A coordinate with no corner but 0 has the scale of the others.
-        self._base = np.where(base > 0.0, base, self.now.size_scale)
+        # A coordinate with no corner but 0 has the scale of the others; none is a rounding of it.
+        base = np.where(base > 0.0, base, self.now.size_scale)
+        self._base = np.minimum(np.maximum(base, 1e-8 * self.now.size_scale), self._reach(ends))
         self._measure(self.now.length**2)
         if self.now.height == 0.0:
             self.now.height = self.now.size_scale / (self.now.largest_root**2 or 1.0)
+
+    def _reach(self, ends: tuple[float, ...]) -> Array:
+        """How large each response can get at all, every alpha at its largest slope; infinite where
+        there are walls or a border."""
+        snaps = [self.problem.polylines.at(t) for t in ends]
+        walls = any(np.any(np.isinf(snap.slope)) for snap in snaps)
+        if walls or self.border.shape[1] or np.any(self.problem.polylines.curvature):
+            return np.full(self.u.size, INF)
+        length = np.sqrt(self.gram.diag)
+        reach = length * float(length @ self.here.spot.height)
+        return np.where(reach > 0.0, reach, INF)
 
     def use(self, lines: state.Lines) -> None:
         """Let `lines` be the polylines: fences, and sums over the flat coordinates."""

@@ -287,3 +287,132 @@ def test_a_slanted_coordinate_does_not_ride_on_a_jump_corner():
     path = Homotopy(model).trace(start=np.zeros(4))
     assert path.certify().ok
     assert [jump.moved for jump in path.jumps] == [False, True]
+
+
+# ------------------------------------------------------------------ found with the one tracker
+
+
+def toy(start=None, features=False, *, phi, span, pieces):
+    phi = np.array(phi)
+    drawing = {"Q": phi @ phi.T, "span": span, "pieces": pieces}
+    model = build(drawing)
+    if features:
+        model.gram = LinearGram(phi)
+    return model, None if start is None else np.array(start, dtype=float)
+
+
+LATER = {
+    "a zero row swept by a jump beside a lone row": toy(
+        [0, 0],
+        phi=[[0.0], [3.0]],
+        span=(0.0, 10.0),
+        pieces=[
+            ("Slope", [-1.0, 4.0], [0.0, 0.0]),
+            ("Jump", [0.0, 2.0], [-0.2, 0.0]),
+            ("Slope", [2.0, 6.0], [0.0, 0.0]),
+        ],
+    ),
+    "two jumps of rank one meet at the start": toy(
+        [0, 0, 0],
+        True,
+        phi=[[2.0], [-2.0], [1.0]],
+        span=(5.0, 1.0),
+        pieces=[
+            ("Slope", [-1.0, -1.0, -1.0], [0.0, 0.0, 0.0]),
+            ("Jump", [0.0, -1.25, 0.5], [0.0, 0.25, -0.5]),
+            ("Slope", [1.0, 0.0, -1.0], [0.0, 0.0, 0.0]),
+            ("Jump", [1.0, -0.25, 1.75], [0.0, 0.25, -0.75]),
+            ("Slope", [3.0, 0.0, 2.0], [0.0, 0.0, 0.0]),
+            ("Knot", [0.25, 0.25, 4.75], [0.75, 0.75, -0.75]),
+            ("Slope", [2.0, -1.0, -1.0], [0.0, 0.0, 0.0]),
+        ],
+    ),
+    "a zero row on slanted pieces swept by a jump": toy(
+        [0, 0],
+        phi=[[0.0] * 8, [-3.0, 2.0, 2.0, 0.0, 2.0, -2.0, -3.0, 0.0]],
+        span=(1.0, 0.0),
+        pieces=[
+            ("Slope", [1.0, 1.0], [3.0, 4.0], [1.0, 2.0]),
+            ("Jump", [-3.0, 0.0], [3.0, 1.0]),
+            ("Slope", [0.0, 2.0], [4.0, 6.0], [2.0, 2.0]),
+            ("Knot", [-1.0, 1.0], [2.0, 0.0]),
+            ("Slope", [1.0, -2.0], [-1.0, 6.0], [0.0, 1.0]),
+        ],
+    ),
+    "a corner at 0 where w comes to 0": toy(
+        None,
+        True,
+        phi=[[-1.0, 2.0, -2.0], [-3.0, -1.0, -3.0]],
+        span=(2.0, -2.0),
+        pieces=[
+            ("Slope", [2.0, 2.0], [1.0, 0.0]),
+            ("Knot", [1.0, 0.0], [0.0, 0.0]),
+            ("Slope", [0.0, -1.0], [0.0, 0.0]),
+        ],
+    ),
+    "zero rows on slanted pieces below walls": toy(
+        None,
+        phi=[[0.0], [0.0]],
+        span=(0.0, 1.0),
+        pieces=[
+            ("Slope", [inf, inf], [0.0, 0.0]),
+            ("Knot", [-3.0, 0.0], [3.0, 0.0]),
+            ("Slope", [-3.0, -1.0], [0.0, 1.0], [2.0, 2.0]),
+        ],
+    ),
+    "a knot at minus infinity": toy(
+        None,
+        phi=[[1.0]],
+        span=(0.0, 1.0),
+        pieces=[
+            ("Slope", [1.0], [0.0]),
+            ("Knot", [-inf], [0.0]),
+            ("Slope", [1.0], [0.0]),
+            ("Knot", [1.0], [0.0]),
+            ("Slope", [0.0], [0.0]),
+        ],
+    ),
+    "slanted branches between jumps, by the QP solver": toy(
+        [5.393922054386713],
+        phi=[[1.0, -3.0]],
+        span=(1.0, 0.0),
+        pieces=[
+            ("Slope", [-1.0], [0.0]),
+            ("Knot", [1.0], [1.0]),
+            ("Slope", [-2.0], [0.0]),
+            ("Jump", [4.0], [1.0]),
+            ("Slope", [0.0], [1.0]),
+            ("Jump", [5.0], [3.0]),
+            ("Slope", [13.0], [5.0], [2.0]),
+            ("Jump", [6.0], [5.0]),
+            ("Slope", [14.0], [7.0], [2.0]),
+        ],
+    ),
+    "a zero row between coincident jumps": toy(
+        [0, 0],
+        True,
+        phi=[[0.0, -3.0], [0.0, 0.0]],
+        span=(0.0, 10.0),
+        pieces=[
+            ("Slope", [1.0, 3.0], [0.1, 0.1]),
+            ("Knot", [0.0, -2.0], [-0.1, 0.5]),
+            ("Slope", [1.0, 2.0], [-0.1, -0.1]),
+            ("Jump", [0.0, -2.0], [-0.1, 0.8]),
+            ("Slope", [2.0, 2.0], [0.1, 0.0]),
+            ("Jump", [2.0, 0.0], [-0.3, 0.9]),
+            ("Slope", [2.0, 2.0], [0.2, 0.2]),
+            ("Jump", [4.0, 0.0], [-0.2, 0.9]),
+            ("Slope", [3.0, 5.0], [0.3, -0.1]),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("d_step", ["auto", "osqp"])
+@pytest.mark.parametrize("name", list(LATER))
+def test_what_failed_later_is_certified(name, d_step):
+    model, start = LATER[name]
+    path = Homotopy(model, d_step=d_step).trace(start=start)
+    certificate = path.certify()
+    assert path.complete
+    assert certificate.ok, str(certificate)

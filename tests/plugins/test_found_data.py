@@ -296,3 +296,50 @@ def test_a_smaller_factor_may_take_the_place_of_a_larger():
     X, y = integer_rows(252054, 60)
     model = HingeRamp(X, y, C=1e-3, gamma=0.5, path="theta", s=1.0, fit_intercept=True)
     assert Homotopy(model).trace().certify().ok
+
+
+LATER = {
+    "tiny features and a jump at 0": lambda: HingeRamp(
+        [[1e-6], [-2e-6]], [-1.0, 1.0], C=0.3, kernel="linear", s=0.0
+    ),
+    "a tiny C and a jump at 0": lambda: HingeRamp(
+        np.eye(2), [-1.0, 1.0], C=1e-6, kernel="poly", degree=3, gamma=0.01, s=0.0
+    ),
+    "an exchange decided by one rounding": lambda: LADRamp(
+        [[-809.7530868835423], [2335.756834616381]], np.zeros(2), C=100.0, kernel="linear", s=2.0
+    ),
+    "another": lambda: LADRamp(
+        [[1.324293250425583], [0.9292069532503078], [0.4215295394841821], [-2.2468050855439485]],
+        np.zeros(4),
+        C=100.0,
+        kernel="poly",
+        degree=2,
+        coef0=1.0,
+        gamma=10.0,
+        path="s",
+        theta=0.5,
+        s_stop=0.1,
+        fit_intercept=True,
+    ),
+    "rank one, a relabelling": lambda: LADRamp(
+        np.full((3, 3), 4.722948168270469),
+        [0.0, -1.0, 0.0],
+        C=100.0,
+        kernel="precomputed",
+        path="s",
+        theta=0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(LATER))
+def test_what_failed_later_is_certified(name):
+    certificate = Homotopy(LATER[name]()).trace().certify()
+    assert certificate.ok, str(certificate)
+
+
+def test_a_limit_right_after_a_jump_leaves_a_path_that_is_certified():
+    model = LADRamp([[1.0]], [-4.0], C=1.0, kernel="linear", path="s")
+    path = Homotopy(model, max_breakpoints=1).trace()
+    assert not path.complete
+    assert path.certify().ok
