@@ -16,20 +16,18 @@ residual; a residual that grew is solved for or removed by settling, which respe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import scipy.sparse as sp
 
 from homotopy.errors import ModelError, TraceError
-from homotopy.model import Problem
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
-from homotopy.tracker.tables import empty_lines, fill, loss_terms, scales
-from homotopy.tracker.tolerances import EPS, Tolerances, Windows, record
+from homotopy.tracker.memory import Memory
+from homotopy.tracker.tables import fill, loss_terms, scales
+from homotopy.tracker.tolerances import EPS
 
 __all__ = ["Tracker"]
 
@@ -71,281 +69,8 @@ class Failure(TraceError):
         self.code = code
 
 
-def _own(array: Any) -> Any:
-    """`array` as compiled code expects it: contiguous, of 8-byte numbers, writable."""
-    array = np.ascontiguousarray(array, dtype=float)
-    return array if array.flags.writeable else array.copy()
-
-
-class Tracker:
-    """The mutable state of one trace.
-
-    Attributes
-    ----------
-    alpha, u : arrays (n,)
-        alpha of flat coordinates is up to date after `refresh` only, u of coordinates outside of a
-        window likewise.
-    piece, side : int arrays (n,)
-        Slope j is 2j, corner j is 2j + 1; for a coordinate pinned to a jump corner -1 if its branch
-        lies left, +1 if right, else 0.
-    now : record
-        Everything that is one number, by name.
-    repairs : int
-        How many times a point had to be settled again.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        tolerances: Tolerances | None = None,
-        windows: Windows | None = None,
-        *,
-        asks: bool = False,
-        by_solver: bool = False,
-    ) -> None:
-        self.problem, self.gram, self.border = problem, problem.gram, problem.border
-        self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
-        self._tol, self._opt = (
-            record(self.tolerances).view(np.recarray),
-            record(self.windows).view(np.recarray),
-        )
-        n = self.gram.size
-        self._now = np.zeros(1, state.NOW).view(np.recarray)
-        self.now: Any = self._now[0]
-        self._every = np.arange(n)
-        self.repairs = 0
-        self._scaled: tuple[float, ...] = ()
-        self._base = np.zeros(n)
-        self._set_form()
-        self._set_coordinates()
-        self._set_motion()
-        self._reserve(16)
-        self._record_room(256, 8192, 4096, 64)
-        corners = problem.polylines.corner0.shape[1]
-        self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
-        self.lines = self.model_lines
-        now, options = self.now, self.windows
-        # Nobody has rested on a jump corner yet (0 is long ago).
-        now.asks, now.by_solver, now.linger = asks, by_solver, 2
-        now.wanted_across = now.wanted_along = 2 * options.fewest
-        now.enough_across, now.enough_along = options.enough_across, options.enough_along
-        now.fewest, now.rest, now.wanted = options.fewest, options.rest, options.fewest_on_features
-        now.stop_segments = now.stop_steps = np.iinfo(np.int64).max
-
-    # ------------------------------------------------------------------ arrays
-
-    def _set_form(self) -> None:
-        phi, empty, some, none = (
-            self.gram.features(),
-            np.zeros((0, 0)),
-            np.zeros(0),
-            np.zeros(0, dtype=np.int64),
-        )
-        self._phi, self.width = phi, 0 if phi is None else phi.shape[1]
-        form = state.Form(empty, none, empty, some, none, none)
-        if phi is None:
-            self.now.mode = state.ROWS
-        elif sp.issparse(phi):
-            self.now.mode = state.SPARSE
-            parts = (phi.indices.astype(np.int64), phi.indptr.astype(np.int64))
-            form = form._replace(data=_own(phi.data), indices=parts[0], indptr=parts[1])
-        else:
-            self.now.mode = state.DENSE
-            form = form._replace(phi=_own(phi))
-            if form.phi.size == 0:
-                # No features at all: as good as one that is always 0.
-                form = form._replace(phi=np.zeros((self.gram.size, 1)))
-                self.width = 1
-        self._form = form
-
-    def _set_coordinates(self) -> None:
-        n, m = self.border.shape
-        gram, now = self.gram, self.now
-        heaviest = float(gram.diag.max())
-        weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
-        # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
-        now.rho = (heaviest if heaviest > 0.0 else 1.0) / weight if weight > 0.0 else 0.0
-        fence = np.zeros(n, state.FENCE).view(np.recarray)
-        spot = np.zeros(n, state.SPOT).view(np.recarray)
-        spot.own = gram.diag
-        spot.diag = gram.diag + now.rho * (self.border**2).sum(axis=1)
-        fence.root = np.sqrt(spot.diag)
-        now.largest_root = float(fence.root.max())
-        now.unit = float(np.sqrt(gram.diag).mean()) or 1.0
-        now.b_weight = float(np.abs(self.border).max(initial=0.0)) / now.unit
-        self.here = state.Coordinates(
-            u=np.zeros(n),
-            du=np.zeros(n),
-            alpha=np.zeros(n),
-            border=self.border,
-            fence=fence,
-            spot=spot,
-            near=np.arange(n),
-            tied=np.zeros(2 * n + 2, dtype=np.int64),
-            few=np.zeros(n, dtype=np.int64),
-        )
-        now.looked = n
-        self.alpha, self.u, self.piece, self.side = (
-            self.here.alpha,
-            self.here.u,
-            spot.piece,
-            spot.side,
-        )
-        self.lift, self.shift = fence.lift, fence.shift
-
-    def _set_motion(self) -> None:
-        n, m = self.border.shape
-        pull = n if self._phi is None else self.width
-        point = n if self._phi is None else self.width + m
-        self.mov = state.Motion(
-            along=np.zeros(pull),
-            across=np.zeros(pull),
-            dw=np.zeros(self.width),
-            w=np.zeros(self.width),
-            w_seen=np.zeros(self.width),
-            before=np.zeros(point),
-            last=np.zeros(point),
-            seen=np.zeros(4096, dtype=np.int64),
-            flips=np.zeros(n + 1, dtype=np.int64),
-            kept_index=np.zeros(0, dtype=np.int64),
-            kept_alpha=np.zeros(0),
-        )
-        self.column = np.zeros(m, state.COLUMN).view(np.recarray)
-        packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
-        self.win = state.Window(
-            panel=np.zeros((0, 0)),
-            packed=packed,
-            line=np.zeros(0, dtype=np.int64),
-            free=np.zeros(0, dtype=np.int64),
-            index_seen=np.zeros(0, dtype=np.int64),
-            alpha_seen=np.zeros(0),
-            piece_seen=np.zeros(n, dtype=np.int64),
-            gaps=np.zeros(n),
-            times=np.zeros(n),
-            du_seen=np.zeros(n),
-            sums=np.zeros(n),
-            rows=np.arange(max(self.width, 1)),
-            weights=np.zeros(1),
-        )
-        self.act: Any = None
-        self._capacity = 0
-
-    def _reserve(self, capacity: int) -> None:
-        """Room for so many active coordinates, with what the arrays hold."""
-        n, m = self.border.shape
-        old, by_rows = self._capacity, self._phi is None
-        self._capacity = capacity
-
-        def longer(array: Any, *shape: int) -> Any:
-            out = np.zeros(shape, dtype=array.dtype)
-            out[tuple(slice(k) for k in array.shape)] = array
-            return out
-
-        act = self.act or state.Active(
-            np.zeros((0, 0)),
-            np.zeros((m + 1, 0)),
-            np.zeros(0),
-            np.zeros(0, dtype=np.int64),
-            np.zeros((3, 0)),
-            self.column,
-            np.zeros((m, m)),
-        )
-        self.act = act._replace(
-            factor=longer(act.factor, capacity, capacity),
-            half=longer(act.half, m + 1, capacity),
-            rate=longer(act.rate, capacity),
-            index=longer(act.index, capacity),
-            work=longer(act.work, 3, capacity),
-        )
-        self.mov = self.mov._replace(
-            kept_index=longer(self.mov.kept_index, capacity),
-            kept_alpha=longer(self.mov.kept_alpha, capacity),
-        )
-        win, looked = self.win, 0
-        if by_rows:
-            looked = min(n // 2, self.windows.most) + 64
-            win = win._replace(
-                panel=longer(win.panel, capacity, looked),
-                rows=np.zeros(2 * capacity + looked + n, dtype=np.int64),
-                weights=np.zeros(2 * capacity + looked + n),
-            )
-        free = longer(win.free, capacity)
-        # New lines of the panel are free; the last in the list are used first.
-        count, more = int(self.now.lines), np.arange(capacity - 1, old - 1, -1)
-        free[: more.size + count] = np.concatenate([more, free[:count]])
-        self.now.lines = count + more.size
-        self.win = win._replace(
-            line=longer(win.line, capacity),
-            free=free,
-            index_seen=longer(win.index_seen, capacity),
-            alpha_seen=longer(win.alpha_seen, capacity),
-        )
-
-    def _record_room(self, segments: int, entries: int, log: int, jumps: int) -> None:
-        """Arrays for so much, with what they hold."""
-        m = self.border.shape[1]
-        rec = state.Record(
-            np.zeros(entries, dtype=np.int64),
-            np.zeros((2, entries)),
-            np.zeros((segments, 2, m)),
-            np.zeros(segments, state.SEGMENT).view(np.recarray),
-            np.zeros(log, state.ENTRY).view(np.recarray),
-            np.zeros(jumps, state.JUMP_ENTRY).view(np.recarray),
-        )
-        old = getattr(self, "rec", None)
-        if old is not None:
-            for new, had in zip(rec, old, strict=True):
-                new[tuple(slice(k) for k in had.shape)] = had
-        self.rec = rec
-
-    def _more_record(self) -> None:
-        rec, now = self.rec, self.now
-        self._record_room(
-            rec.segment.size * (2 if now.segments + 4 >= rec.segment.size else 1),
-            max(
-                rec.active.size
-                * (2 if now.entries + 2 * now.actives + 64 > rec.active.size else 1),
-                int(now.entries) + 8 * int(now.actives) + 256,
-            ),
-            max(rec.log.size * (2 if now.logged + 2 * now.flips + 256 > rec.log.size else 1), 512)
-            + 4 * int(now.flips + now.walls),
-            rec.jump.size * (2 if now.jumps + 4 >= rec.jump.size else 1),
-        )
-
-    # ------------------------------------------------------------------ reading
-
-    @property
-    def b(self) -> Array:
-        """The border multipliers (a copy)."""
-        return np.array(self.column.b)
-
-    @b.setter
-    def b(self, value: Array) -> None:
-        self.column.b[:] = value
-
-    @property
-    def active(self) -> Index:
-        """The active coordinates, in the order of the factor (a view)."""
-        index: Index = self.act.index[: self.now.actives]
-        return index
-
-    def size_of_u(self) -> Array:
-        """The scale of each response."""
-        fence = self.here.fence
-        own = np.maximum(fence.scale, np.abs(self.u))
-        return np.asarray(np.maximum(own, 0.01 * fence.root * self.now.length))
-
-    def snapshot(self) -> Snapshot:
-        """All polylines where the route stands now."""
-        lines, now = self.lines, self.now
-        bend = lines.slope.bend
-        off = self.lift[:, None] + bend * self.shift[:, None]
-        return Snapshot(
-            lines.slope.at + lines.slope.rate * now.t + off * now.mu,
-            lines.corner.at + lines.corner.rate * now.t + self.shift[:, None] * now.mu,
-            np.array(bend),
-            lines.corner.kind.astype(np.int8),
-        )
+class Tracker(Memory):
+    """Takes a point along routes; see `Memory` for what it holds."""
 
     # ------------------------------------------------------------------ polylines
 
@@ -850,7 +575,7 @@ class Tracker:
         self.here.spot.place[index[:count]] = np.arange(count)
         self.now.actives = self.now.admitted = count
 
-    # ------------------------------------------------------------------ the record
+    # ------------------------------------------------------------------ beginnings
 
     def place(self, alpha: Array, b: Array) -> None:
         """Stand at a guess."""
@@ -865,57 +590,6 @@ class Tracker:
         now.recording = 1
         now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
         now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
-
-    def recorded(self) -> int:
-        """How many segments there are."""
-        return int(self.now.segments + self.now.open)
-
-    def seal(self) -> None:
-        """The open segment is whole."""
-        now = self.now
-        if now.open:
-            now.entries = self.rec.segment[now.segments].active
-            now.segments += 1
-            now.open = 0
-
-    def record_point(self) -> None:
-        """Record a segment of length zero: the present point."""
-        self.record_standstill(float(self.now.t))
-
-    def record_standstill(self, stop: float) -> None:
-        """Record a segment from here to t = stop along which nothing moves."""
-        self.seal()
-        now = self.now
-        while (
-            now.segments + 2 >= self.rec.segment.size
-            or now.entries + 2 * now.actives + 64 > self.rec.active.size
-        ):
-            self._more_record()
-        rec, index = self.rec, np.sort(self.active)
-        base, k = int(now.entries), int(now.segments)
-        part = slice(base, base + index.size)
-        rec.active[part], rec.alpha[:, part] = index, self.alpha[index]
-        rec.border[k] = self.b
-        segment = rec.segment[k]
-        segment.start, segment.stop, segment.log = now.t, stop, now.logged
-        segment.active = now.entries = part.stop
-        now.segments += 1
-
-    def log_changes(self, before: Index) -> None:
-        """Write down pieces that were given directly."""
-        changed = np.flatnonzero(before != self.piece)
-        while self.now.logged + changed.size + 256 > self.rec.log.size:
-            self._record_room(
-                self.rec.segment.size,
-                self.rec.active.size,
-                2 * self.rec.log.size,
-                self.rec.jump.size,
-            )
-        part = slice(self.now.logged, self.now.logged + changed.size)
-        log = self.rec.log
-        log.i[part], log.piece[part], log.new[part] = changed, before[changed], self.piece[changed]
-        log.side[part] = 0
-        self.now.logged += changed.size
 
     def restore(self) -> None:
         """Go back to where the present jump began, those pressing on its corner about to flip."""
