@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
-from homotopy.gram import DenseGram
+from homotopy.gram import DenseGram, Gram, LinearGram
 from homotopy.model import Jump, Knot, LossModel, Problem, Slope
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
@@ -140,8 +140,8 @@ class _Tiny(LossModel):
     parameter = "theta"
     span = (1.0, 0.0)
 
-    def __init__(self, border: Array | None) -> None:
-        self.gram, self.border = DenseGram(np.eye(3) + 0.5), border
+    def __init__(self, gram: Gram, border: Array | None) -> None:
+        self.gram, self.border = gram, border
 
     def polyline(self, t: Any) -> tuple[Slope | Knot | Jump, ...]:
         return (
@@ -160,8 +160,9 @@ def compile_now() -> float:
     the package (or where NUMBA_CACHE_DIR says) and used by every process after.
     """
     begin = time.perf_counter()
-    for border in (np.array([1.0, -1.0, 1.0]), None):
-        Homotopy(_Tiny(border)).trace()
+    for gram in (DenseGram(np.eye(3) + 0.5), LinearGram(np.ones((3, 1)))):
+        for border in (np.array([1.0, -1.0, 1.0]), None):
+            Homotopy(_Tiny(gram, border)).trace()
     return time.perf_counter() - begin
 
 

@@ -80,6 +80,6 @@ def announce_compilation() -> None:
     """Say so, once, where the loops have yet to be compiled."""
     if not compiled():
         logging.getLogger("homotopy").warning(
-            "compiling the loops of homotopy-qp: once after installation, less than half a minute, "
+            "compiling the loops of homotopy-qp: once after installation, about half a minute, "
             "then kept on disk (homotopy.compile_now() does it beforehand)"
         )
