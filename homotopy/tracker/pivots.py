@@ -83,12 +83,6 @@ def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def fence_all(lines, here):  # type: ignore[no-untyped-def]
-    for i in range(here.u.size):
-        set_fence(lines, here, i)
-
-
-@njit(**PART)
 def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
     """The convex branch of a piece: the number of jumps to its left."""
     count = 0
