@@ -592,7 +592,7 @@ class _Value:
         half = 0.5 * np.einsum("ij,ij->i", points.alpha, points.w)
         linear = np.einsum("ij,ij->i", target, points.b)
         constant = np.array([float(declared.model.objective_constant(float(t))) for t in points.t])
-        steep = points.lines.steepest(points.u, 1e-8 * ROUNDED * points.terms)
+        steep = points.lines.steepest(points.u, STANDING * ROUNDED * points.terms)
         blur = np.sum(points.terms * np.maximum(steep, np.abs(points.alpha)), axis=1)
         return cls(
             primal=half + losses.sum(axis=1) + linear + constant,
