@@ -271,3 +271,272 @@ class Ramp:
             choices.append(range(fixed, loose + 1))
         for sides in itertools.product(*choices):
             yield np.array(sides)
+
+
+# ---------------------------------------------------------------------- any problem, any point
+
+Long = npt.NDArray[np.longdouble]
+
+# A point is right where it is this near to the conditions, on each coordinate's own scale, ...
+OWN = 1e-8
+# ... or solves exactly a problem whose numbers differ from the given ones by no more than this.
+DATA = 1e-12
+# What solving in double precision leaves of the largest terms met on the way.
+SOLVED = 1e-14
+
+
+@attrs.frozen
+class Polyline:
+    """All polylines at one t: ``alpha = slope - bend * u`` between corners, which fall (knots) or
+    rise (jumps).  The `terms` are the sizes of what ``const + rate * t`` sums up."""
+
+    slope: Long
+    corner: Long
+    bend: Long
+    jump: npt.NDArray[np.bool_]
+    slope_terms: Long
+    corner_terms: Long
+
+    def height(self, j: int, u: Long) -> Long:
+        bend = self.bend[:, j]
+        return self.slope[:, j] - np.where(bend > 0, bend * np.where(bend > 0, u, 0), 0)
+
+    def ends(self, j: int) -> tuple[Long, Long]:
+        n, k = self.corner.shape
+        low = self.corner[:, j - 1] if j else np.full(n, -INF, np.longdouble)
+        return low, self.corner[:, j] if j < k else np.full(n, INF, np.longdouble)
+
+    def losses(self, u: Long, origin: Long) -> Long:
+        """Minus the integral from origin to u; walls cost nothing here."""
+        total = np.zeros(u.size, np.longdouble)
+        for j in range(self.slope.shape[1]):
+            low, high = self.ends(j)
+            a, z = np.clip(origin, low, high), np.clip(u, low, high)
+            here = np.isfinite(self.slope[:, j]) & (a != z)
+            a, z = np.where(here, a, 0), np.where(here, z, 0)
+            flat = np.where(here, self.slope[:, j], 0)
+            total -= flat * (z - a) - 0.5 * self.bend[:, j] * (z - a) * (z + a)
+        return total
+
+
+@attrs.frozen
+class Statement:
+    """``u = Q alpha + B b``, ``B' alpha = e(t)``, every (u_i, alpha_i) on polyline i.
+
+    `size` bounds what the numbers behind Q_ij sum up: ``|dQ_ij| <= eps * size_ij`` where each of
+    them changes by eps of itself.
+    """
+
+    Q: Long
+    size: Long
+    B: Long
+    target: Any  # t -> (e, terms of e)
+    polyline: Any  # t -> Polyline
+
+
+@attrs.frozen
+class Point:
+    """alpha and b at t, with everything worked out anew in extended precision."""
+
+    t: float
+    alpha: Long
+    b: Long
+    u: Long
+    terms: Long  # of u: what its sum adds up
+    spread: Long  # of u: the same by lengths |phi_i||phi_j|
+    line: Polyline
+
+    @classmethod
+    def of(cls, problem: Statement, t: float, alpha: Any, b: Any) -> Point:
+        alpha, b = np.asarray(alpha, np.longdouble), np.asarray(b, np.longdouble)
+        u = problem.Q @ alpha + problem.B @ b
+        shift = np.abs(problem.B) @ np.abs(b)
+        length = np.sqrt(np.diagonal(problem.size))
+        terms = problem.size @ np.abs(alpha) + shift
+        spread = length * (length @ np.abs(alpha)) + shift
+        return cls(t, alpha, b, u, terms, spread, problem.polyline(t))
+
+
+class Examiner:
+    """Decides whether points are local optima; `peak` holds the largest terms met on the path."""
+
+    def __init__(self, problem: Statement, points: list[Point]) -> None:
+        self.problem = problem
+        self.length = np.sqrt(np.diagonal(problem.size))
+        self.peak = np.max([p.spread for p in points], axis=0)
+        self.most = np.max([np.abs(p.alpha) for p in points], axis=0)
+        self.weight = float(np.max(self.length * self.most))
+        # b solves the equations of all that share it: their rounding is in it, and so in those
+        # that have nothing but b.
+        self.common = np.zeros(len(self.peak), np.longdouble)
+        for column in np.abs(problem.B).T:
+            shares = column > 0
+            self.common += column * np.median(self.peak[shares] / column[shares])
+        # Where alpha ought to be 0 all the way: the slopes say what rounding is.
+        slopes = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))
+        self.usual = np.median(slopes)
+
+    def blur(self, p: Point) -> Long:
+        """What rounding may do to u: of the data, of the solution."""
+        return DATA * p.terms + SOLVED * (p.spread + self.peak + self.common)
+
+    def off(self, p: Point) -> Long:
+        """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = self._off(p)
+        return np.where(np.isnan(off), INF, off)
+
+    def _off(self, p: Point) -> Long:
+        line, u = p.line, p.u
+        best = np.full(u.size, INF, np.longdouble)
+        blur = self.blur(p)
+        gap = self._least_gap(line)
+        for j in range(line.slope.shape[1]):
+            low, high = line.ends(j)
+            at = np.clip(u, low, high)
+            height = line.height(j, at)
+            beyond = np.abs(u - at)
+            slack = OWN * np.minimum(np.maximum(np.abs(u), np.abs(at)), gap) + blur
+            end = np.where(u < low, j - 1, j).clip(0, line.corner.shape[1] - 1)
+            slack = slack + DATA * _pick(line.corner_terms, end)
+            room = self._alpha_room(p, np.abs(height)) + DATA * line.slope_terms[:, j]
+            room = room + line.bend[:, j] * slack
+            far = np.maximum(_part(beyond, slack), _part(np.abs(p.alpha - height), room))
+            best = np.fmin(best, np.where(np.isfinite(height), far, INF))
+        for j in range(line.corner.shape[1]):
+            if line.jump[j]:
+                continue
+            at = np.where(np.isfinite(line.corner[:, j]), line.corner[:, j], 0)
+            top, bottom = line.height(j, at), line.height(j + 1, at)
+            slack = OWN * np.minimum(np.abs(at), gap) + blur + DATA * line.corner_terms[:, j]
+            steep = np.maximum(_real(top), _real(bottom))
+            room = self._alpha_room(p, steep)
+            room = room + DATA * np.maximum(line.slope_terms[:, j], line.slope_terms[:, j + 1])
+            beyond = np.maximum(np.maximum(p.alpha - top, bottom - p.alpha), 0)
+            far = np.maximum(_part(np.abs(u - at), slack), _part(beyond, room))
+            best = np.fmin(best, np.where(np.isfinite(line.corner[:, j]), far, INF))
+        return best
+
+    def _least_gap(self, line: Polyline) -> Long:
+        """The least distance between two corners of a coordinate: a target of 1e8 with a
+        threshold of 1 has to be known to a part of 1."""
+        gap = np.full(line.corner.shape[0], INF, np.longdouble)
+        for j in range(1, line.corner.shape[1]):
+            left, right = line.corner[:, j - 1], line.corner[:, j]
+            real = np.isfinite(left) & np.isfinite(right) & (right > left)
+            gap = np.where(real, np.minimum(gap, np.where(real, right - left, INF)), gap)
+        return gap
+
+    def _alpha_room(self, p: Point, slope: Long) -> Long:
+        """By how much alpha may be off: relative to the slopes beside it, but no more than to the
+        alphas that make up w."""
+        weighed = np.where(self.length > 0, self.weight / np.maximum(self.length, 1e-300), INF)
+        weighed = np.where(np.isfinite(weighed), weighed, self.most.max())
+        usual = np.where(slope > 0, np.minimum(slope, weighed), weighed)
+        return OWN * np.maximum(np.maximum(usual, np.abs(p.alpha)), 1e-300)
+
+    def border(self, p: Point) -> float:
+        """How far ``B' alpha`` is from e; 1 is as far as may be."""
+        if not p.b.size:
+            return 0.0
+        e, terms = self.problem.target(p.t)
+        off = np.abs(self.problem.B.T @ p.alpha - e)
+        sizes = np.abs(self.problem.B).T @ np.abs(p.alpha) + terms
+        most = np.abs(self.problem.B).T @ np.maximum(self.most, self.usual)
+        return float(np.max(_part(off, OWN * sizes + SOLVED * most)))
+
+    def objective(self, p: Point, origin: Long) -> tuple[float, float]:
+        """The objective, and how well it is known."""
+        w = self.problem.Q @ p.alpha
+        half = 0.5 * float(p.alpha @ w)
+        losses = p.line.losses(p.u, origin)
+        e, _ = self.problem.target(p.t)
+        linear = float(e @ p.b) if p.b.size else 0.0
+        steep = np.max(_real(p.line.slope), axis=1)
+        steep = np.maximum(steep, np.abs(p.alpha))
+        size = abs(half) + float(np.abs(losses).sum()) + abs(linear)
+        return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ self.blur(p))
+
+    def moved(self, p: Point, q: Point) -> float:
+        """How far w moves between two points that ought to be one; 1 is as far as may be."""
+        change = q.alpha - p.alpha
+        square = max(float(change @ (self.problem.Q @ change)), 0.0)
+        norm = max(float(p.alpha @ (self.problem.Q @ p.alpha)), 0.0)
+        weight = self.length @ (np.abs(p.alpha) + np.abs(q.alpha))
+        blur = DATA * float(np.abs(change) @ (self.problem.size @ np.abs(change)))
+        blur += (1e-12 * float(weight)) ** 2 + (SOLVED * self.weight) ** 2
+        return square**0.5 / max((1e-7 * norm**0.5) + blur**0.5, 1e-300)
+
+
+def _real(values: Long) -> Long:
+    return np.abs(np.where(np.isfinite(values), values, 0))
+
+
+def _part(off: Long, allowed: Long) -> Long:
+    """``off / allowed``, where nothing may also be divided by nothing."""
+    return off / np.where((off == 0) | (allowed == 0), 1e-300, allowed)
+
+
+def _pick(table: Long, column: Any) -> Long:
+    return table[np.arange(table.shape[0]), column]
+
+
+def program(form: dict[str, Any], border: Any, target: Any, lines: Any) -> Statement:
+    """A program by its tables; `target` and `lines` are functions of t (see `Statement`)."""
+    if "Q" in form:
+        Q = np.asarray(form["Q"], np.longdouble)
+        size = np.abs(Q)
+    else:
+        F = np.asarray(form["features"], np.longdouble)
+        Q, size = F @ F.T, np.abs(F) @ np.abs(F).T
+    B = np.zeros((len(Q), 0)) if border is None else np.asarray(border)
+    B = B.reshape(len(Q), -1).astype(np.longdouble)
+    return Statement(Q, size, B, target, lines)
+
+
+def machine(given: dict[str, Any]) -> Statement:
+    """A hinge-ramp or LAD-ramp machine by the arguments of its plugin, from the formulas."""
+    X, y, n = given["X"], np.asarray(given["y"], np.longdouble), len(given["y"])
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.longdouble)
+    hinge = given["plugin"] == "hinge-ramp"
+    K, size = _kernel(X, given)
+    sign = y if hinge else np.ones(n, np.longdouble)
+    weights = given.get("sample_weight")
+    cost = given["C"] * (np.ones(n) if weights is None else np.asarray(weights))
+    cost = cost.astype(np.longdouble)
+    one = np.ones(n, np.longdouble)
+
+    def lines(t: float) -> Polyline:
+        theta, s = (t, given.get("s")) if given["path"] == "theta" else (given["theta"], t)
+        if hinge:
+            slope, corner = [theta * cost, cost, 0 * cost], [s * one, one]
+            terms, jump = [abs(s) * one, one], [True, False]
+        else:
+            slope = [theta * cost, cost, -cost, -theta * cost]
+            corner, jump = [y - s, y, y + s], [True, False, True]
+            terms = [np.abs(y) + s, np.abs(y), np.abs(y) + s]
+        flat = np.stack(slope, 1)
+        return Polyline(flat, np.stack(corner, 1), 0 * flat, np.array(jump), np.abs(flat),
+                        np.stack(terms, 1))  # fmt: skip
+
+    B = sign[:, None] if given["fit_intercept"] else np.zeros((n, 0), np.longdouble)
+    zero = np.zeros(B.shape[1], np.longdouble)
+    return Statement(K * np.outer(sign, sign), size, B, lambda t: (zero, zero), lines)
+
+
+def _kernel(X: Long, given: dict[str, Any]) -> tuple[Long, Long]:
+    """The kernel matrix, and how it changes with the numbers it is made of."""
+    kernel = given["kernel"]
+    if kernel == "precomputed":
+        return X, np.abs(X)
+    dot, absolute = X @ X.T, np.abs(X) @ np.abs(X).T
+    gamma = given.get("gamma")
+    gamma = np.longdouble(1.0 / X.shape[1] if gamma is None else gamma)
+    if kernel == "linear":
+        return dot, absolute
+    if kernel == "rbf":
+        square = np.sum((X[:, None, :] - X[None, :, :]) ** 2, axis=2)
+        K = np.exp(-gamma * square)
+        return K, K * (1 + gamma * square)
+    degree, coef0 = given.get("degree", 3), np.longdouble(given.get("coef0", 0.0))
+    return (gamma * dot + coef0) ** degree, degree * (gamma * absolute + np.abs(coef0)) ** degree

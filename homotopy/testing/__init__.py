@@ -1,0 +1,12 @@
+"""What a plugin, ours or a stranger's, and the engine itself are tested with.
+
+    from homotopy.testing import check_plugin, hostile_problems
+
+`check_plugin` is the conformance check of a plugin; `hostile_problems` are legal problems made to be
+as ugly as they come.
+"""
+
+from homotopy.testing.conformance import check_plugin
+from homotopy.testing.hostile import HostileProblem, hostile_problem, hostile_problems
+
+__all__ = ["HostileProblem", "check_plugin", "hostile_problem", "hostile_problems"]

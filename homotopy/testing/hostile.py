@@ -1,0 +1,70 @@
+"""Legal problems, as ugly as they come.
+
+    from homotopy import Homotopy
+    from homotopy.testing import hostile_problems
+
+    for problem in itertools.islice(hostile_problems(0), 300):
+        path = Homotopy(problem.model).trace()
+        assert path.certify().ok, problem.name
+
+Every uglier thing that has once gone wrong somewhere is drawn at random, several at a time: rows
+that are equal, opposite, zero or 1e-6 to 1e-14 apart; integer grids, one-hot columns, symmetry, rank
+one; features and targets from 1e-8 to 1e8, far from 0, and in mixed units; weights over six decades
+and 0; C from 1e-6 to 1e6; one row, two, fewer rows than columns; sparse input; bounds that never
+bind, corners at infinity, several border columns, walls, slanted pieces, forms near singular or 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from homotopy.model import LossModel
+from homotopy.registry import installed_plugins
+from homotopy.testing.draw import Draw
+from homotopy.testing.machines import MACHINES, machine
+from homotopy.testing.programs import PROGRAMS
+
+__all__ = ["HostileProblem", "hostile_problem", "hostile_problems"]
+
+
+@attrs.frozen(eq=False)
+class HostileProblem:
+    """One problem, ready to trace.
+
+    Attributes
+    ----------
+    seed : int
+        ``hostile_problem(seed)`` makes the same problem again.
+    name : str
+        What it is and everything that is ugly about it.
+    model : LossModel
+    given : dict
+        The numbers it is made of, for an independent check: "plugin" with the arguments of a
+        plugin, or the quadratic form of a program as "Q" or as "features" with Q = features
+        features^T.
+    """
+
+    seed: int
+    name: str
+    model: LossModel = attrs.field(repr=False)
+    given: dict[str, Any] = attrs.field(repr=False)
+
+
+def hostile_problem(seed: int) -> HostileProblem:
+    """The problem with this seed; two of three are tables for the plugins that are installed."""
+    draw = Draw(seed)
+    plugins = [name for name in MACHINES if name in installed_plugins()]
+    if plugins and draw.chance(0.6):
+        name, model, given = machine(draw, draw.pick(*plugins))
+    else:
+        name, model, given = draw.pick(*PROGRAMS)(draw)
+    return HostileProblem(seed, name, model, given)
+
+
+def hostile_problems(seed: int = 0) -> Iterator[HostileProblem]:
+    """``hostile_problem(seed)``, ``hostile_problem(seed + 1)`` and so on without end."""
+    return map(hostile_problem, itertools.count(seed))
