@@ -142,6 +142,10 @@ class Tracker(Memory):
             place[place == -none] = none
             fence[at][:] = place
             fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
+        idle = np.flatnonzero(self.here.spot.idle)
+        at = corner[idle, j[idle]]
+        fence.low[idle] = fence.high[idle] = at.at
+        fence.low_rate[idle] = fence.high_rate[idle] = at.rate
         slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
         self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
@@ -235,7 +239,7 @@ class Tracker(Memory):
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
                     raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
             elif code == state.FULL:
-                self._reserve(2 * self._capacity + int(now.flips))
+                self._reserve(2 * self._capacity + int(now.flips + now.idles))
             elif code == state.RECORD_FULL:
                 self._more_record()
             elif code == state.PANEL_FULL:
@@ -574,7 +578,8 @@ class Tracker(Memory):
     def rebuild(self, least: float) -> None:
         """Factor the active set anew, reducing it to a well independent one."""
         now = self.now
-        now.actives = now.solved = now.ready = now.rated = now.fresh = 0
+        now.actives = now.solved = now.ready = now.rated = now.fresh = now.idles = 0
+        self.here.spot.idle[:] = 0
         now.window, now.looked = state.NO_WINDOW, self.u.size
         self.here.near[:] = self._every
         order = self._by_depth()
