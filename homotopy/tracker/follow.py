@@ -322,7 +322,8 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
         x[k] = residual_of(lines, here, now, act.index[k])
     forward_substitute(act.factor, size, x)
     for c in range(act.column.size):
-        act.column[c].short = 0.0
+        act.column[c].short = act.column[c].off
+        act.column[c].off = 0.0
     finish(act, now, tol, x, move_by)
     now.solved = now.rated = 0
     for k in range(size):

@@ -70,9 +70,8 @@ class Memory:
         # Where the route was when it last moved on, and the steps and repairs by then.
         self._anchor = (np.nan, 0, 0)
         self._started = False
-        self._settling_at = np.nan
+        self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
-        self._base = np.zeros(n)
         self._set_form()
         self._set_coordinates()
         self._set_motion()
@@ -170,6 +169,7 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = np.zeros(m, state.COLUMN).view(np.recarray)
+        self._heaviest = np.zeros(m)
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),

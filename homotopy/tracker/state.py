@@ -79,9 +79,10 @@ SPOT = _dtype(
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
-# rate of it, balance of the moving slopes along and across, and space.
+# rate of it, balance of the moving slopes along and across, the size of the terms of the balance, by
+# how much it is off where that is known, and space.
 COLUMN = _dtype(
-    "b rate lift target_rate moves along across short mass slide begun seen kept rest", "order"
+    "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off", "order"
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = _dtype("start stop", "active log")
