@@ -6,6 +6,7 @@ computed once, and on its other side only those who changed their piece are look
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,7 +18,7 @@ from homotopy.model import Problem
 from homotopy.model.affine import Affine
 from homotopy.path.certificate.points import NEAR, Places, Points, Value, Walk
 from homotopy.path.certificate.report import Certificate, Tally
-from homotopy.path.certificate.scales import ROUNDED, TINY, Known
+from homotopy.path.certificate.scales import TINY, Known
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -258,17 +259,13 @@ class Examination:
 
     # ------------------------------------------------------------------ everything anew
 
-    def _batches(self, places: Places):  # type: ignore[no-untyped-def]
-        s = self.path.segments
-        walk = Walk(self.path)
+    def _batches(self, places: Places) -> Iterator[_Batch]:
+        walk, goes_on = Walk(self.path), places.follow(self.path)
         last: tuple[Array, Array, Index] | None = None
         for first in range(0, len(places), BATCH):
             part = places.part(slice(first, first + BATCH))
             alpha, b, named = walk.to(part)
-            k = np.concatenate([places.segment[first - 1 : first] if first else [-2], part.segment])
-            t = np.concatenate([places.t[first - 1 : first] if first else [np.nan], part.t])
-            follows = (k[1:] == k[:-1] + 1) & (t[1:] == t[:-1])
-            follows &= (t[1:] == s.start[k[1:]]) & (t[:-1] == s.stop[k[:-1]])
+            follows = goes_on[first : first + BATCH]
             if last is None:
                 last = alpha[0], b[0], named[0]
             before = np.concatenate([last[2][None], named[:-1]])
@@ -291,8 +288,9 @@ class Examination:
         size = max(1, CHUNK // self.problem.gram.size)
         for start in range(0, fresh.size, size):
             part = slice(start, start + size)
+            target = self._target(places.t[part], absolute=True)
             points = Points.of(
-                self.known, places.part(part), named[part], alpha[part], b[part], w[part]
+                self.known, places.part(part), named[part], alpha[part], b[part], w[part], target
             )
             value = self._conditions(points)
             rows = np.flatnonzero((base >= start) & (base < start + size))
@@ -302,26 +300,27 @@ class Examination:
 
     def _conditions(self, points: Points) -> Value:
         """Every (u_i, alpha_i) on its piece, the border equations, the duality gap."""
-        border, e = self.problem.border, self.target
-        places = points.places
-        rate = e.rate * places.t[:, None]
-        target = np.broadcast_to(e.const + rate, points.b.shape)
-        terms = np.broadcast_to(np.abs(e.const) + np.abs(rate), points.b.shape)
-        terms = terms + np.abs(points.alpha) @ np.abs(border)
-        # Where every alpha ought to be 0 the terms are what rounding leaves.
-        solved = ROUNDED * points.scales.alpha @ np.abs(border)
+        border, places = self.problem.border, points.places
+        target = self._target(places.t)
         left = target - points.alpha @ border
         if border.shape[1]:
-            off = np.abs(left) / np.maximum(np.maximum(terms, solved), TINY)
-            self._add("border", off, places)
+            self._add("border", np.abs(left) / np.maximum(points.scales.border, TINY), places)
         off = points.off()
         value = Value.of(self.known.declared, points, target)
         area, blur = points.gap(off, max(NEAR, self.tol))
         area = area + np.abs(np.sum(points.b * left, axis=1))
-        blur = blur + np.sum(np.abs(points.b) * (ROUNDED * terms + solved), axis=1)
+        noise = points.scales.rounded * points.scales.border
+        blur = blur + np.sum(np.abs(points.b) * noise, axis=1)
         self._add("gap", (area / np.maximum(value.size + blur, TINY))[:, None], places)
         self._add("polyline", off, places)
         return value
+
+    def _target(self, t: Array, absolute: bool = False) -> Array:
+        """e at each t, or the size of its terms."""
+        e, shape = self.target, (t.size, self.problem.border.shape[1])
+        const, rate = e.const, e.rate * t[:, None]
+        terms = np.abs(const) + np.abs(rate) if absolute else const + rate
+        return np.broadcast_to(terms, shape)
 
     def _add(self, name: str, off: Array, places: Places) -> None:
         """Count residuals, one row a place."""

@@ -23,6 +23,8 @@ Index = npt.NDArray[np.int64]
 
 # A jump whose height is this part of the slopes beside it is none.
 LEVEL = 1e-12
+# t is found by a division and two sums with rounded numbers: so many more roundings than a corner.
+TRAVEL = 4.0
 TINY = np.finfo(float).tiny
 
 
@@ -83,8 +85,8 @@ class Declaration:
             rate.append(np.abs(speed))
         return cls(model, n, const, rate)
 
-    def lines(self, ts: Array) -> Lines:
-        """The polylines at each of `ts`."""
+    def lines(self, ts: Array, travel: Array) -> Lines:
+        """The polylines at each of `ts`, which comes from numbers of the size `travel`."""
         shape = (ts.size, self.n)
         # Points come in pairs: where one segment ends and the next begins.
         known: dict[float, Any] = {}
@@ -97,7 +99,7 @@ class Declaration:
             value = np.empty(shape)
             for row, at_t in zip(value, piece, strict=True):
                 row[:] = _value(at_t)
-            terms = np.broadcast_to(const + rate * np.abs(ts)[:, None], shape)
+            terms = np.broadcast_to(const + rate * TRAVEL * travel[:, None], shape)
             flat = not isinstance(piece[0], Slope)
             bend = np.asarray(0.0 if flat else piece[0].curvature, dtype=float)
             parts.append(Part(value, terms, bend, flat and not isinstance(piece[0], Knot)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.path.certificate.lines import TINY, Declaration, Lines, Part, Piece, size
-from homotopy.path.certificate.scales import ROUNDED, Known, Scales
+from homotopy.path.certificate.scales import Known, Scales
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -41,6 +41,19 @@ class Places:
     def part(self, rows: slice) -> Places:
         """Some of them."""
         return Places(self.segment[rows], self.t[rows])
+
+    def travel(self, path: Path) -> Array:
+        """The size of the numbers that t comes from: the ends of the segment, and of the one before
+        it where it begins."""
+        s, k = path.segments, self.segment
+        ends = np.maximum(np.abs(s.start), np.abs(s.stop))
+        return np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
+
+    def follow(self, path: Path) -> Bools:
+        """Which of them are where the segment of the place before has just ended."""
+        s, k, t = path.segments, self.segment, self.t
+        ended = (k[1:] == k[:-1] + 1) & (t[:-1] == s.stop[k[:-1]]) & (t[1:] == t[:-1])
+        return np.concatenate([[False], ended & (t[1:] == s.start[k[1:]])])
 
     @classmethod
     def ends(cls, path: Path, segments: Index) -> Places:
@@ -108,25 +121,29 @@ class Points:
     scales: Scales
 
     @classmethod
-    def of(cls, known: Known, places: Places, named: Index, alpha: Array, b: Array, w: Array
-           ) -> Points:  # fmt: skip
-        """Everything from alpha, b and ``w = Q alpha``."""
+    def of(cls, known: Known, places: Places, named: Index, alpha: Array, b: Array, w: Array,
+           target: Array) -> Points:  # fmt: skip
+        """Everything from alpha, b and ``w = Q alpha``; `target` is the size of e."""
         u = w + b @ known.border.T
-        lines = known.declared.lines(places.t)
+        lines = known.declared.lines(places.t, places.travel(known.path))
         piece = lines.piece(named, u)
-        scales = Scales.of(known, lines, piece, alpha, b, u)
+        scales = Scales.of(known, lines, piece, alpha, b, u, target)
         return cls(places, named, alpha, b, w, u, lines, piece, scales)
 
     def off(self) -> Array:
         """How far each (u_i, alpha_i) is from the piece named, relative to its own scales."""
-        return _off(self.piece, self.u, self.alpha, self.scales.u, self.scales.alpha)
+        scales = self.scales
+        tall = np.maximum(scales.alpha, scales.rounded * self.piece.slope_terms)
+        return _off(self.piece, self.u, self.alpha, scales.u, tall)
 
     def off_as(self, point: Index, i: Index, named: Index) -> Array:
         """How far some of them are from other pieces."""
         u, alpha = self.u[point, i], self.alpha[point, i]
         piece = self.lines.at(point, i).piece(named, u)
-        scale = np.maximum(self.scales.u[point, i], size(piece.place))
-        return _off(piece, u, alpha, scale, self.scales.alpha[point, i])
+        rounded = self.scales.rounded[point, 0]
+        scale = np.maximum(size(piece.place), rounded * piece.corner_terms)
+        tall = np.maximum(self.scales.alpha[point, i], rounded * piece.slope_terms)
+        return _off(piece, u, alpha, np.maximum(self.scales.u[point, i], scale), tall)
 
     def standing(self, j: int) -> Bools:
         """Who stands on corner j."""
@@ -149,8 +166,8 @@ class Points:
         u, alpha = self.u[point, i], self.alpha[point, i]
         scale, terms = self.scales.u[point, i], self.scales.terms[point, i]
         area = _Area.of(lines, first, last, u, alpha, scale, slack)
-        noise = ROUNDED * np.maximum(np.abs(alpha), self.scales.alpha[point, i])
-        blur = ROUNDED * area.tallest * terms + noise * area.length
+        noise = self.scales.alpha_noise[point, i]
+        blur = self.scales.rounded[point, 0] * area.tallest * terms + noise * area.length
         rows = len(self.places)
         return (
             np.bincount(point, weights=area.area, minlength=rows),
@@ -166,7 +183,7 @@ def _off(piece: Piece, u: Array, alpha: Array, u_scale: Array, a_scale: Array) -
     nearest = np.clip(alpha, piece.bottom, piece.top)
     tall = np.maximum(np.maximum(np.abs(alpha), size(nearest)), a_scale)
     # A slanted piece is as near as it is sideways.
-    tall = np.maximum(np.maximum(tall, piece.bend * u_scale), ROUNDED * piece.slope_terms)
+    tall = np.maximum(tall, piece.bend * u_scale)
     off = np.maximum(across, np.abs(alpha - nearest) / tall)
     # No local optimum sits on a corner at which alpha rises.
     off = np.where(piece.bottom > piece.top, np.inf, off)
@@ -246,8 +263,7 @@ class Value:
     """The objective at k points.
 
     ``primal = 1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; `size` is the sum of the absolute
-    values of its terms, `blur` what it changes by where u and alpha move by the terms they are the
-    sums of; `absolute` tells whether the model says where each loss is zero.
+    values of its terms, `blur` what it changes by where u and alpha move by what rounding makes of them; `absolute` tells whether the model says where each loss is zero.
     """
 
     primal: Array
@@ -265,8 +281,8 @@ class Value:
         half = 0.5 * np.einsum("ij,ij->i", points.alpha, points.w)
         linear = np.einsum("ij,ij->i", target, points.b)
         constant = np.array([float(declared.model.objective_constant(t)) for t in ts.tolist()])
-        terms = points.scales.terms
-        steep = points.lines.steepest(points.u, STANDING * ROUNDED * terms)
+        terms = points.scales.rounded * points.scales.terms
+        steep = points.lines.steepest(points.u, STANDING * terms)
         return cls(
             primal=half + losses.sum(axis=1) + linear + constant,
             size=np.abs(half) + np.abs(losses).sum(axis=1) + np.abs(linear),
@@ -278,6 +294,6 @@ class Value:
     @property
     def scale(self) -> Array:
         """What differences of objectives are relative to."""
-        return np.maximum(self.size + self.constant + ROUNDED * self.blur, TINY)
+        return np.maximum(self.size + self.constant + self.blur, TINY)
 
 
