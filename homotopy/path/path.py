@@ -256,14 +256,22 @@ class Path:
     # ------------------------------------------------------------------ files
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
+        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
+
+        The file is whole or as it was: a process that is killed meanwhile, or a full disk, loses
+        nothing (`PathError` says what hindered it).
+        """
         from homotopy.path.storage import save
 
         save(self, file)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
-        """Read a path saved by `save`; `model` must be the one that was traced."""
+        """Read a path saved by `save`; `model` must be the one that was traced.
+
+        Nothing in the file is believed or executed: `PathError` if anything is missing, spoiled or
+        of another model.
+        """
         from homotopy.path.storage import load
 
         return load(cls, file, model)
