@@ -121,12 +121,13 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
         tell(oracle.border(p), f"at {parameter}={t:.9g} ({side}) the border equations do not hold")
     for t in dict.fromkeys(t for t, _ in sides):
         before, after = points[t, "before"], points[t, "after"]
+        # Both from where u is before: a constant more or less does not matter.
+        first, last = (oracle.objective(p, before.u) for p in (before, after))
+        rise, known = last[0] - first[0], max(first[1] + last[1], 1e-300)
         if t in jumps:
-            origin = before.u
-            fall, known = oracle.objective(before, origin), oracle.objective(after, origin)
-            rise = known[0] - fall[0]
-            tell(rise / max(known[1] + fall[1], 1e-300), f"the jump at {parameter}={t:.9g} rises")
+            tell(rise / known, f"the objective rises at the jump at {parameter}={t:.9g}")
         else:
+            tell(abs(rise) / known, f"the objective breaks at {parameter}={t:.9g} without a jump")
             tell(oracle.moved(before, after), f"w breaks at {parameter}={t:.9g} without a jump")
     found += _covered(problem, path, points, oracle)
     return found, worst

@@ -280,7 +280,7 @@ Long = npt.NDArray[np.longdouble]
 # A point is right where it is this near to the conditions, on each coordinate's own scale, ...
 OWN = 1e-8
 # ... or solves exactly a problem whose numbers differ from the given ones by no more than this.
-DATA = 1e-12
+DATA = 1e-11
 # What solving in double precision leaves of the largest terms met on the way.
 SOLVED = 1e-14
 
@@ -373,12 +373,15 @@ class Examiner:
             shares = column > 0
             self.common += column * np.median(self.peak[shares] / column[shares])
         # Where alpha ought to be 0 all the way: the slopes say what rounding is.
-        slopes = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))
-        self.usual = np.median(slopes)
+        self.usual = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))
+
+        # What is left of alphas of that size where all of them ought to be 0: the rounding of
+        # their rounding.
+        self.least = 1e-18 * self.length * (self.length @ self.usual)
 
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
-        return DATA * p.terms + SOLVED * (p.spread + self.peak + self.common)
+        return DATA * p.terms + SOLVED * (p.spread + self.peak + self.common) + self.least
 
     def off(self, p: Point) -> Long:
         """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
@@ -396,7 +399,7 @@ class Examiner:
             at = np.clip(u, low, high)
             height = line.height(j, at)
             beyond = np.abs(u - at)
-            slack = OWN * np.minimum(np.maximum(np.abs(u), np.abs(at)), gap) + blur
+            slack = OWN * self._own(np.maximum(np.abs(u), np.abs(at)), gap) + blur
             end = np.where(u < low, j - 1, j).clip(0, line.corner.shape[1] - 1)
             slack = slack + DATA * _pick(line.corner_terms, end)
             room = self._alpha_room(p, np.abs(height)) + DATA * line.slope_terms[:, j]
@@ -408,7 +411,7 @@ class Examiner:
                 continue
             at = np.where(np.isfinite(line.corner[:, j]), line.corner[:, j], 0)
             top, bottom = line.height(j, at), line.height(j + 1, at)
-            slack = OWN * np.minimum(np.abs(at), gap) + blur + DATA * line.corner_terms[:, j]
+            slack = OWN * self._own(np.abs(at), gap) + blur + DATA * line.corner_terms[:, j]
             steep = np.maximum(_real(top), _real(bottom))
             room = self._alpha_room(p, steep)
             room = room + DATA * np.maximum(line.slope_terms[:, j], line.slope_terms[:, j + 1])
@@ -416,6 +419,12 @@ class Examiner:
             far = np.maximum(_part(np.abs(u - at), slack), _part(beyond, room))
             best = np.fmin(best, np.where(np.isfinite(line.corner[:, j]), far, INF))
         return best
+
+    @staticmethod
+    def _own(size: Long, gap: Long) -> Long:
+        """The scale of u: its size, but no more than the least distance between two corners, of
+        which a millionth is something even where u is 0."""
+        return np.minimum(np.maximum(size, np.where(np.isfinite(gap), 1e-6 * gap, 0)), gap)
 
     def _least_gap(self, line: Polyline) -> Long:
         """The least distance between two corners of a coordinate: a target of 1e8 with a
@@ -443,7 +452,7 @@ class Examiner:
         off = np.abs(self.problem.B.T @ p.alpha - e)
         sizes = np.abs(self.problem.B).T @ np.abs(p.alpha) + terms
         most = np.abs(self.problem.B).T @ np.maximum(self.most, self.usual)
-        return float(np.max(_part(off, OWN * sizes + SOLVED * most)))
+        return float(np.max(_part(off, OWN * sizes + 10 * SOLVED * most)))
 
     def objective(self, p: Point, origin: Long) -> tuple[float, float]:
         """The objective, and how well it is known."""
@@ -458,14 +467,21 @@ class Examiner:
         return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ self.blur(p))
 
     def moved(self, p: Point, q: Point) -> float:
-        """How far w moves between two points that ought to be one; 1 is as far as may be."""
+        """How far ``Q alpha`` moves between two points that ought to be one; 1 is as far as may
+        be, relative to u or to the whole of w."""
         change = q.alpha - p.alpha
-        square = max(float(change @ (self.problem.Q @ change)), 0.0)
-        norm = max(float(p.alpha @ (self.problem.Q @ p.alpha)), 0.0)
-        weight = self.length @ (np.abs(p.alpha) + np.abs(q.alpha))
-        blur = DATA * float(np.abs(change) @ (self.problem.size @ np.abs(change)))
-        blur += (1e-12 * float(weight)) ** 2 + (SOLVED * self.weight) ** 2
-        return square**0.5 / max((1e-7 * norm**0.5) + blur**0.5, 1e-300)
+        move = self.problem.Q @ change
+        square, norm = (max(float(a @ (self.problem.Q @ a)), 0.0) for a in (change, p.alpha))
+        allowed = 1e-7 * np.maximum(np.abs(p.u), np.abs(self.problem.Q @ p.alpha))
+        allowed = allowed + self.blur(p) + self.blur(q) + 1e-7 * self._nearest(p)
+        off = float(np.max(_part(np.abs(move), allowed)))
+        return min(off, square**0.5 / max(1e-7 * norm**0.5, 1e-300))
+
+    @staticmethod
+    def _nearest(p: Point) -> Long:
+        """The size of the corner nearest to each response."""
+        away = np.abs(np.where(np.isfinite(p.line.corner), p.line.corner - p.u[:, None], INF))
+        return _real(_pick(p.line.corner, np.argmin(away, axis=1)))
 
 
 def _real(values: Long) -> Long:

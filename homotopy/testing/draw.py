@@ -73,7 +73,7 @@ class Draw:
         if kind == "binary":
             return (X > 0.0).astype(float)
         if kind == "one-hot":
-            return np.eye(d)[rng.integers(d, size=n)]
+            return np.asarray(np.eye(d)[rng.integers(d, size=n)])
         if kind == "symmetric":
             half = X[: (n + 1) // 2]
             return np.vstack([half, -half])[:n]

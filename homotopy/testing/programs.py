@@ -404,5 +404,6 @@ def _form(draw: Draw, features: Array) -> dict[str, Array]:
 
 
 PROGRAMS = (
-    constrained, control, boxed, boxed, frontier, linear_program, regression, regression, ramp, ramp,
-)  # fmt: skip
+    *(constrained, control, frontier, linear_program),
+    *(boxed, boxed, regression, regression, ramp, ramp),
+)
