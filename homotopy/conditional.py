@@ -12,6 +12,7 @@ border equations.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import attrs
@@ -43,6 +44,9 @@ class ConditionalQP:
         +1 where z raises alpha, -1 where it lowers it (a wall to the right).
     price, upper, bend : arrays (q,)
         Corner, upper bound (the lower is 0) and quadratic term (1/c, else 0) of each z.
+    pulse : callable or None
+        To be called now and then by a solver that may take long: limits, callbacks and Ctrl-C act
+        there, by an exception.
     """
 
     problem: Problem
@@ -53,10 +57,16 @@ class ConditionalQP:
     price: Array
     upper: Array
     bend: Array
+    pulse: Callable[[], object] | None = None
 
     @classmethod
     def build(
-        cls, problem: Problem, snap: Snapshot, target: Array, branches: list[slice]
+        cls,
+        problem: Problem,
+        snap: Snapshot,
+        target: Array,
+        branches: list[slice],
+        pulse: Callable[[], object] | None = None,
     ) -> ConditionalQP:
         """The conditional problem for `branches`, one slice of slopes a coordinate."""
         base: list[float] = []
@@ -100,12 +110,17 @@ class ConditionalQP:
                         reached = top
             if first > 0 and np.isfinite(snap.corner[i, first - 1]):
                 variable(i, 1.0, float(snap.corner[i, first - 1]), np.inf)
+        way, price, upper, bends = np.array(columns, dtype=float).reshape(-1, 4).T
         return cls(
-            problem,
-            target,
-            np.array(base),
-            np.array(owner, dtype=np.int64),
-            *np.array(columns, dtype=float).reshape(-1, 4).T,
+            problem=problem,
+            target=target,
+            base=np.array(base),
+            owner=np.array(owner, dtype=np.int64),
+            way=way,
+            price=price,
+            upper=upper,
+            bend=bends,
+            pulse=pulse,
         )
 
     def alpha(self, z: Array) -> Array:
@@ -118,6 +133,9 @@ def _height(snap: Snapshot, i: int, j: int, u: float) -> float:
     bend = float(snap.curvature[i, j])
     return float(snap.slope[i, j]) - (bend * u if bend > 0.0 else 0.0)
 
+
+# Iterations and seconds that OSQP may take, and multiplications after which others are let in.
+ITERATIONS, SECONDS, PULSE = 100_000, 60.0, 100_000_000
 
 ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
 
@@ -159,20 +177,32 @@ def osqp_solver(qp: ConditionalQP) -> tuple[Array, Array]:
     upper = np.concatenate([qp.upper, fixed])
     if phi is not None:
         quadratic = sp.triu(quadratic, format="csc")
+    matrix = sp.csc_matrix(sp.vstack(rows))
+    slice_of = int(np.clip(PULSE // (quadratic.nnz + matrix.nnz + 1), 25, ITERATIONS))
     solver = osqp.OSQP()
     solver.setup(
         P=quadratic,
         q=linear,
-        A=sp.csc_matrix(sp.vstack(rows)),
+        A=matrix,
         l=lower,
         u=upper,
         eps_abs=1e-9,
         eps_rel=1e-9,
-        max_iter=100_000,
+        max_iter=slice_of,
         polishing=True,
         verbose=False,
     )
-    result = solver.solve(raise_error=False)
+    status, deadline = osqp.SolverStatus, time.monotonic() + SECONDS
+    ended = (status.OSQP_SOLVED, status.OSQP_PRIMAL_INFEASIBLE, status.OSQP_DUAL_INFEASIBLE)
+    for _ in range(-(-ITERATIONS // slice_of)):
+        # It goes on where it was.
+        result = solver.solve(raise_error=False)
+        if qp.pulse is not None:
+            qp.pulse()
+        if result.info.status_val == status.OSQP_SIGINT:
+            raise KeyboardInterrupt
+        if result.info.status_val in ended or time.monotonic() > deadline:
+            break
     if result.x is None or not np.all(np.isfinite(result.x)):
         raise TraceError(f"OSQP could not solve the conditional problem: {result.info.status}")
     z = np.clip(result.x[:q], 0.0, qp.upper)

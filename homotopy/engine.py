@@ -24,7 +24,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
 from homotopy.path.recorded import jump_records, segments_of
 from homotopy.progress import progress_bar
-from homotopy.runtime import announce_compilation, one_thread
+from homotopy.runtime import announce_compilation, compiled, one_thread
 from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
 from homotopy.tracker import Tolerances, Tracker, Windows, state
 from homotopy.tracker.tracker import Failure
@@ -37,13 +37,15 @@ Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
 NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
+# Seconds between two calls of a callback while nothing is new.
+BEAT = 0.1
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
 
 
 @attrs.frozen
 class Progress:
-    """What a callback sees after each break-point."""
+    """What a callback sees after each break-point, and meanwhile where one takes long."""
 
     t: float
     breakpoints: int
@@ -67,6 +69,9 @@ class Homotopy:
         The conditional-QP solver behind "osqp"; takes a `ConditionalQP`, returns alpha and b.
     max_breakpoints : int or None
         Stop after so many break-points; the path traced so far is returned.
+    max_seconds : float or None
+        Stop after so many seconds, wherever the trace is, likewise.  Compilation on first use does
+        not count.
     tolerances : Tolerances
         What is taken for zero; for tests, there is no need to change it.
     windows : Windows
@@ -77,6 +82,7 @@ class Homotopy:
     d_step: str = attrs.field(default="auto", kw_only=True)
     solver: ConditionalSolver = attrs.field(default=osqp_solver, kw_only=True)
     max_breakpoints: int | None = attrs.field(default=None, kw_only=True)
+    max_seconds: float | None = attrs.field(default=None, kw_only=True)
     tolerances: Tolerances = attrs.field(factory=Tolerances, kw_only=True)
     windows: Windows = attrs.field(factory=Windows, kw_only=True)
 
@@ -90,6 +96,11 @@ class Homotopy:
         limit = self.max_breakpoints
         if limit is not None and (not isinstance(limit, int | np.integer) or limit < 1):
             raise ModelError(f"Homotopy: max_breakpoints must be a positive integer, got {limit!r}")
+        seconds = self.max_seconds
+        if seconds is not None and not (
+            isinstance(seconds, int | float | np.number) and seconds > 0
+        ):
+            raise ModelError(f"Homotopy: max_seconds must be a positive number, got {seconds!r}")
 
     def trace(
         self,
@@ -111,7 +122,8 @@ class Homotopy:
         progress : bool
             Show a progress bar.
         callback : callable, optional
-            Called with a `Progress` after each break-point; a true answer stops the trace.
+            Called with a `Progress` after each break-point, and about ten times a second while
+            the trace is busy at one; a true answer stops it.
 
         Returns
         -------
@@ -121,16 +133,22 @@ class Homotopy:
         Raises
         ------
         TraceError
-            On numerical trouble; its `path` attribute holds what was traced.
+            On numerical trouble, or where `max_seconds` were over before the path had begun; its
+            `path` attribute holds what was traced.
         TraceInterrupted
             On Ctrl-C, likewise; it is a `KeyboardInterrupt`.
         """
         announce_compilation()
+        if self.max_seconds is not None and not compiled():
+            compile_now()
         with one_thread(self.model), _Trace(self, progress, callback) as trace:
-            trace.begin(start)
-            while trace.under_way():
-                trace.go_on()
-            trace.finish()
+            try:
+                trace.begin(start)
+                while trace.under_way():
+                    trace.go_on()
+                trace.finish()
+            except _Stopped as stop:
+                trace.stop_at(stop.status)
         return trace.path()
 
 
@@ -166,6 +184,13 @@ def compile_now() -> float:
     return time.perf_counter() - begin
 
 
+class _Stopped(Exception):
+    """Somebody wants the trace to end here."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
 class _Trace:
     """One run: the tracker, who watches it, and how it ended."""
 
@@ -181,12 +206,18 @@ class _Trace:
             by_solver=options.d_step == "osqp",
         )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
+        self.deadline = np.inf
+        self.told_at = time.monotonic()
+        if options.max_seconds is not None:
+            self.deadline = self.told_at + options.max_seconds
+        if self.bar is not None or callback is not None or np.isfinite(self.deadline):
+            self.tracker.pulse = self._pulse
         self.status = Status.COMPLETE
         self.start_steps = self.late = self.told = self.recovered = 0
         self.recovered_at = np.nan
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
-        self.begun = self.stopped = self.settles = False
+        self.begun = self.settles = False
 
     # ------------------------------------------------------------------ the start
 
@@ -203,9 +234,9 @@ class _Trace:
         tracker.place(*self._guess(start))
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
-        tracker.settle(snap, target)
+        tracker.settle(problem.start, snap, target)
         if tracker.excess() > tol.repair:
-            tracker.settle(snap, target)
+            tracker.settle(problem.start, snap, target)
         if tracker.excess() > tol.accepted:
             raise TraceError(
                 f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
@@ -246,7 +277,7 @@ class _Trace:
         if start is None:
             own = problem.model.initial_guess()
             if own is None:
-                return convex_guess(problem, snap)
+                return convex_guess(problem, snap, pulse=self.tracker.pulse)
             start = own
         if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
             return self._from_path(start[0], float(start[1]), snap)
@@ -288,7 +319,7 @@ class _Trace:
         the model is not convex it is left alone, because it chooses the local optimum."""
         if not snap.convex:
             return alpha, b
-        return convex_guess(self.problem, snap, alpha, b)
+        return convex_guess(self.problem, snap, alpha, b, self.tracker.pulse)
 
     def _centre_border(self, snap: Snapshot) -> bool:
         """Put an intercept that is not determined into the middle of its interval; True if so.
@@ -332,7 +363,7 @@ class _Trace:
     def under_way(self) -> bool:
         """Whether there is anything left to trace."""
         now = self.tracker.now
-        return not self.stopped and (now.t != self.stop or now.in_jump != state.ON_WAY)
+        return bool(now.t != self.stop or now.in_jump != state.ON_WAY)
 
     def go_on(self) -> None:
         """Let the tracker go on to the next pause, and see to what it wants."""
@@ -358,22 +389,49 @@ class _Trace:
             self._recover()
 
     def _listen(self) -> bool:
-        """At a pause: move the bar; True where the trace itself must have a look."""
+        """At a pause: True where the trace itself must have a look."""
         now = self.tracker.now
-        if self.bar is not None and self.begun and self.stop != self.start:
-            self.bar.update_to(abs(now.t - self.start) / abs(self.stop - self.start))
         return bool(now.along and now.segments >= now.stop_segments)
+
+    def _pulse(self) -> None:
+        """Now and then, whatever is being done: keep to the time, let others know."""
+        time_now = time.monotonic()
+        if time_now > self.deadline:
+            raise _Stopped(Status.LIMIT)
+        if not self.begun or time_now - self.told_at < BEAT:
+            return
+        self.told_at = time_now
+        now = self.tracker.now
+        if self.bar is not None and not now.settling and self.stop != self.start:
+            self.bar.update_to(abs(now.t - self.start) / abs(self.stop - self.start))
+        if self.callback is not None:
+            self._call()
+
+    def _call(self) -> None:
+        now = self.tracker.now
+        t = float(self.tracker.rec.segment[now.segments - 1].stop) if now.segments else self.start
+        if self.callback is not None and self.callback(
+            Progress(t, int(now.segments), int(now.jumps))
+        ):
+            raise _Stopped(Status.CALLBACK)
 
     def _tell(self) -> None:
         """Let the callback see what is new, and stop where a limit is reached."""
         now, limit = self.tracker.now, self.options.max_breakpoints
         if self.callback is not None and now.segments > self.told:
-            self.told = int(now.segments)
-            seen = Progress(float(now.t), self.told, int(now.jumps))
-            if self.callback(seen):
-                self.status, self.stopped = Status.CALLBACK, True
+            self.told, self.told_at = int(now.segments), time.monotonic()
+            self._call()
         if limit is not None and now.segments >= limit and now.t != self.stop:
-            self.status, self.stopped = Status.LIMIT, True
+            raise _Stopped(Status.LIMIT)
+
+    def stop_at(self, status: Status) -> None:
+        """End here, with what there is."""
+        if not (self.begun and self.tracker.recorded()):
+            raise TraceError(
+                f"max_seconds={self.options.max_seconds:g} were over before the path had begun; "
+                "allow more, or hand trace(start=...) a guess of its first point"
+            )
+        self.status = status
 
     def finish(self) -> None:
         """Make sure that what was integrated all the way is still true.
@@ -383,8 +441,6 @@ class _Trace:
         tracker = self.tracker
         if self.bar is not None:
             self.bar.update_to(1.0)
-        if self.stopped:
-            return
         jumped = tracker.now.jumps and tracker.rec.jump[tracker.now.jumps - 1].t == self.stop
         if self.start != self.stop and jumped:
             tracker.record_point()
@@ -453,13 +509,13 @@ class _Trace:
         if not self.settles:
             first, last = self._branches()
             slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-            qp = ConditionalQP.build(self.problem, snap, target, slices)
+            qp = ConditionalQP.build(self.problem, snap, target, slices, tracker.pulse)
             tracker.place(*self.options.solver(qp))
             given = tracker.piece // 2
             tracker.assign(snap, first, last)
             self._keep_sides(snap, given)
             tracker.log_changes(before)
-        tracker.settle(snap, target)
+        tracker.settle(t, snap, target)
         tracker.end_crossing(t)
         if tracker.excess() > self.options.tolerances.accepted:
             self._refuse()

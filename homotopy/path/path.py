@@ -37,7 +37,7 @@ class Status(enum.Enum):
     """How a trace ended; the value is the sentence a user reads."""
 
     COMPLETE = "the path reached the end of its span"
-    LIMIT = "stopped at max_breakpoints"
+    LIMIT = "stopped at max_breakpoints or max_seconds"
     CALLBACK = "stopped by the callback"
     INTERRUPTED = "interrupted by the user"
     FAILED = "stopped by numerical trouble"

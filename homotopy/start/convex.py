@@ -28,6 +28,7 @@ Neither answer is exact; both are a start from which exact work has little to do
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -112,6 +113,10 @@ class ConvexSolution:
     converged: bool
 
 
+def _nothing() -> None:
+    """Nobody listens."""
+
+
 def solve_convex(
     gram: Gram,
     border: Array,
@@ -123,6 +128,7 @@ def solve_convex(
     product: Array | None = None,
     tol: float = 1e-3,
     max_iter: int | None = None,
+    pulse: Callable[[], object] | None = None,
 ) -> ConvexSolution:
     """Solve the falling polylines `snap` until no response is off by more than `tol`.
 
@@ -140,6 +146,8 @@ def solve_convex(
         In units of the median distance of the corners from 0.
     max_iter : int, optional
         Largest number of pairs and Newton steps; ``max(10^6, 100 n)`` by default.
+    pulse : callable, optional
+        Called now and then; may raise to stop.
     """
     n, m = border.shape
     tables = Tables.of(snap)
@@ -160,6 +168,7 @@ def solve_convex(
         alpha=inside,
         b=np.zeros(m) if b is None else np.array(b, dtype=float),
         product=product,
+        pulse=pulse or _nothing,
     )
     run.solve()
     violation = run.violation()
@@ -753,6 +762,7 @@ class _Run:
     alpha: Array
     b: Array
     product: Array
+    pulse: Callable[[], object]
     iterations: int = 0
 
     def solve(self) -> None:
@@ -809,8 +819,9 @@ class _Run:
         short, fresh, off = self.short(), True, [np.inf]
         most, fetched = min(max(BATCH // n, FEWEST), MOST), FEWEST
         left = self.limit - self.iterations
-        budget = left if patient else min(n, left)
+        budget = min(n, left)
         while True:
+            self.pulse()
             store, slot = rows.rows()
             ended = _descend(store, slot, state, v, short, tol, budget, fresh)
             (status, i, k, steps), fresh = ended, False
@@ -823,12 +834,13 @@ class _Run:
                 index = _next_columns(first, batch, *bounds, slot, bool(m))
                 rows.fetch(index, np.array([second]) if second >= 0 else None)
                 fetched += index.size
-            elif status == LIMIT and self.iterations < self.limit and not patient:
+            elif status == LIMIT and self.iterations < self.limit:
                 leaning = float(np.count_nonzero(code % 2 == 0))
                 worth = 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0)
                 top, bottom = float((limits[0] - v).max()), float((limits[1] - v).min())
                 off.append((top - bottom if m else max(top, -bottom)) / tol)
-                if self.iterations > worth or n * _sweeps_left(off) > HOPE * worth:
+                slow = self.iterations > worth or n * _sweeps_left(off) > HOPE * worth
+                if slow and not patient:
                     break
                 budget = min(n, self.limit - self.iterations)
             else:
@@ -881,6 +893,7 @@ class _Leaning:
             self._look(run.tables.extend, anchor, sigma)
             self._step(anchor, sigma, whole=True)
         for _ in range(NEWTONS):
+            run.pulse()
             self._look(meet, anchor, sigma)
             moved = float(np.abs(self.alpha - anchor).max()) / sigma
             error = float(np.abs(self.pull).max())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,13 +23,17 @@ LEVEL = 1e-10
 
 
 def convex_guess(
-    problem: Problem, snap: Snapshot, alpha: Array | None = None, b: Array | None = None
+    problem: Problem,
+    snap: Snapshot,
+    alpha: Array | None = None,
+    b: Array | None = None,
+    pulse: Callable[[], object] | None = None,
 ) -> tuple[Array, Array]:
     """Approximate ``(alpha, b)`` for the falling polylines `snap`, from a given point or none."""
     gram = problem.gram
     tol = ENOUGH if gram.features() is None else ENOUGH_ON_FEATURES
     target = problem.target(problem.start)
-    found = solve_convex(gram, problem.border, target, snap, alpha=alpha, b=b, tol=tol)
+    found = solve_convex(gram, problem.border, target, snap, alpha=alpha, b=b, tol=tol, pulse=pulse)
     return found.alpha, found.b
 
 

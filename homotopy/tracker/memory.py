@@ -5,6 +5,7 @@ One owner (`homotopy.tracker.tracker.Tracker`) for everything that moves; this i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,12 @@ class Memory:
         self.now: Any = self._now[0]
         self._every = np.arange(n)
         self.repairs = 0
+        # Called at every pause; may raise to stop.
+        self.pulse: Callable[[], object] | None = None
+        # Where the route was when it last moved on, and the steps and repairs by then.
+        self._anchor = (np.nan, 0, 0)
+        self._started = False
+        self._settling_at = np.nan
         self._scaled: tuple[float, ...] = ()
         self._base = np.zeros(n)
         self._set_form()

@@ -15,6 +15,7 @@ residual; a residual that grew is solved for or removed by settling, which respe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -34,8 +35,15 @@ __all__ = ["Tracker"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Steps that compiled code takes at most before it lets others (Ctrl-C) in.
+# Compiled code lets others (Ctrl-C, limits, callbacks) in after so many steps, or fewer: about so
+# many seconds.
 BURST = 512
+WHILE = 0.05
+# Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
+# for each that changes piece, a start from anywhere many more); recomputations of u likewise.
+STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
+# A part of the span below which a path has not moved on.
+STANDSTILL = 1e-13
 # The route, in `Now`: what a repair on the spot must bring back.
 ROUTE = [
     "tau",
@@ -52,11 +60,11 @@ ROUTE = [
     "recording",
 ]
 FAILURES = {
-    state.UNBOUNDED: "no optimum exists beyond {tau:.17g}: coordinate {want} must move and nothing "
-    "bounds it (the problem is infeasible or unbounded from here on)",
-    state.UNBALANCED: "no optimum exists beyond {tau:.17g}: the border equations cannot be "
-    "balanced (B^T alpha = e has no solution within the slopes)",
-    state.STUCK: "the direction at {tau:.17g} could not be resolved among {tied} tied coordinates",
+    state.UNBOUNDED: "no optimum exists {where}: coordinate {want} must move and nothing bounds it "
+    "(the problem is infeasible or unbounded there)",
+    state.UNBALANCED: "no optimum exists {where}: the border equations cannot be balanced "
+    "(B^T alpha = e has no solution within the slopes)",
+    state.STUCK: "the way on {where} could not be resolved among {tied} tied coordinates",
 }
 INF = np.inf
 
@@ -187,10 +195,11 @@ class Tracker(Memory):
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
         seen to.  `listen` is called at every pause; True stops."""
-        now = self.now
+        now, burst = self.now, BURST
         while True:
-            now.stop_steps = now.steps + BURST
+            now.stop_steps = now.steps + burst
             form = self._stored()
+            begun = time.perf_counter()
             code = int(
                 run(
                     form,
@@ -207,9 +216,15 @@ class Tracker(Memory):
             )
             if code in (state.ARRIVED, state.ASK, state.SOLVE):
                 return code
+            if self.pulse is not None:
+                self.pulse()
+            if code in (state.PAUSE, state.REPAIR):
+                self._check_progress()
             if code == state.PAUSE:
                 if listen is not None and listen():
                     return code
+                took = time.perf_counter() - begun
+                burst = max(1, burst // 2) if took > WHILE else min(BURST, 2 * burst)
             elif code == state.REPAIR:
                 self._maintain()
             elif code == state.MISSING:
@@ -229,8 +244,14 @@ class Tracker(Memory):
             elif code == state.INDEFINITE:
                 self._refuse_indefinite()
             else:
-                about = {"tau": now.tau, "want": int(now.want), "tied": int(now.tied)}
+                about = {"where": self._where(), "want": int(now.want), "tied": int(now.tied)}
                 raise Failure(FAILURES[code].format(**about), code)
+
+    def _where(self) -> str:
+        """The present place in the user's words."""
+        t = self._settling_at if self.now.settling else float(self.now.t)
+        word = "beyond" if self.now.along else "at"
+        return f"{word} {self.problem.model.parameter}={t:.17g}"
 
     def _held(self) -> Index:
         """Whose rows must stay: the active, who is to flip, and those a window goes back to."""
@@ -375,7 +396,7 @@ class Tracker(Memory):
         lift = self.lift.copy()
         snap, target = self.snapshot(), self.problem.target(now.t)
         self.lift[:] = 0.0
-        self.settle(snap, target)
+        self.settle(float(now.t), snap, target)
         for name, value in kept.items():
             setattr(now, name, value)
         self.lift[:] = lift
@@ -452,13 +473,13 @@ class Tracker(Memory):
         allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
         return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
 
-    def settle(self, snap: Snapshot, target: Array, least: float | None = None) -> None:
-        """Make the present guess (pieces, alpha, b) exact for the polylines `snap`.
+    def settle(self, t: float, snap: Snapshot, target: Array) -> None:
+        """Make the present guess (pieces, alpha, b) exact for the polylines `snap`, those at t.
 
         Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
-        Active coordinates whose Rayleigh quotient is below `least` are given up first.
+        Active coordinates that depend on others are given up first.
         """
-        now, n = self.now, self.u.size
+        now = self.now
         still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
         fill(
             self._settle_lines,
@@ -468,13 +489,14 @@ class Tracker(Memory):
             snap.kind,
         )
         now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 0
-        kept_t, now.t = now.t, 0.0
+        # Polylines that stand still are read at t = 0.
+        kept_t, now.t, self._settling_at = now.t, 0.0, t
         now.mu = now.tau = 0.0
         now.start, now.stop, now.sign = 1.0, 0.0, -1.0
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settle_lines)
-        self.rebuild(self.tolerances.well if least is None else least)
+        self.rebuild(self.tolerances.well)
         self._shift_into_place(snap)
         self.column.target_rate[:] = self.border.T @ self.alpha - target
         now.mu = now.tau = 1.0
@@ -483,18 +505,33 @@ class Tracker(Memory):
         now.mass_across = now.square_across = 0.0
         now.solved = now.rated = now.ready = 0
         now.settling, now.in_jump = 1, state.ON_WAY
-        now.due, limit = np.iinfo(np.int64).max, now.steps + 1000 + 200 * n
+        now.due, anchor = np.iinfo(np.int64).max, self._anchor
+        self.forget_effort()
         try:
-            self.run(lambda: self._check_progress(limit))
+            self.run()
             self.refresh()
         finally:
             now.settling, now.due, now.t = 0, 0, kept_t
             self.shift[:] = 0.0
+            self._anchor = anchor
 
-    def _check_progress(self, limit: int) -> bool:
-        if self.now.steps > limit:
-            raise Failure(f"no progress after many steps at tau={self.now.tau:.17g}", state.STUCK)
-        return False
+    def _check_progress(self) -> None:
+        """Work at one t is bounded: the path must move on, a jump or a repair come to its end."""
+        now, (t, steps, repairs) = self.now, self._anchor
+        if not abs(now.t - t) <= STANDSTILL * abs(now.last - now.first):
+            self.forget_effort()
+            return
+        most = STEPS + (STEPS_EACH if self._started else STEPS_TO_START) * self.u.size
+        if now.steps - steps > most or self.repairs - repairs > REPAIRS:
+            raise Failure(
+                f"{now.steps - steps} steps and {self.repairs - repairs} repairs "
+                f"{self._where()} led nowhere",
+                state.STUCK,
+            )
+
+    def forget_effort(self) -> None:
+        """Whatever is tried from here on has time of its own."""
+        self._anchor = (float(self.now.t), int(self.now.steps), self.repairs)
 
     def _shift_into_place(self, snap: Snapshot) -> None:
         """Shift every polyline sideways so that the guess is optimal; alpha of slanted pieces is
@@ -590,6 +627,7 @@ class Tracker(Memory):
         now.recording = 1
         now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
         now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
+        self._started = True
 
     def restore(self) -> None:
         """Go back to where the present jump began, those pressing on its corner about to flip."""
@@ -603,6 +641,7 @@ class Tracker(Memory):
         kept = self.mov.kept_index[: now.kept]
         self.alpha[kept], self.b = self.mov.kept_alpha[: now.kept], self.column.kept
         now.settling, now.recording = 0, 1
+        self.forget_effort()
         self.use(self.model_lines)
         self.head_along(float(now.t))
         self.refresh()
