@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 import numpy as np
-from oracles import Examiner, Point, Polyline, Statement, machine, program
+from oracles import Examiner, Point, Polyline, Statement, better, loose, machine, program
 
 from homotopy import Homotopy, Path, compile_now
 from homotopy.errors import ModelError, TraceError
@@ -129,8 +129,27 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
         else:
             tell(abs(rise) / known, f"the objective breaks at {parameter}={t:.9g} without a jump")
             tell(oracle.moved(before, after), f"w breaks at {parameter}={t:.9g} without a jump")
+    for t, side in [(float(t), "after") for t in inside]:
+        p = points[t, side]
+        stuck = loose(st, p, oracle.standing(p)) if oracle.standing(p).size else []
+        if stuck and len(found) < 6:
+            found.append(f"at {parameter}={t:.9g} coordinate {stuck[0]} stands on a jump, not held")
+    if _tame(st, points):
+        for t in {float(breaks[0]), float(breaks[-1]), *(float(t) for t in inside[:2])}:
+            gain = better(st, points[t, "after"])
+            tell(gain / 1e-6, f"at {parameter}={t:.9g} DAQP finds a better point")
     found += _covered(problem, path, points, oracle)
     return found, worst
+
+
+def _tame(st: Statement, points: Any) -> bool:
+    """Whether a solver in double precision without scaling can be asked at all."""
+    lines = [p.line for p in points.values()]
+    numbers = [st.Q, st.B, *(line.slope for line in lines), *(line.corner for line in lines)]
+    sizes = np.abs(np.concatenate([np.ravel(v) for v in numbers]).astype(float))
+    flat = not any(np.any(line.bend) for line in lines)
+    small = bool(np.max(sizes[np.isfinite(sizes)]) <= 1e4)
+    return flat and small and len(st.Q) <= 30 and bool(np.any(st.Q))
 
 
 def _covered(problem: HostileProblem, path: Path, points: Any, oracle: Examiner) -> list[str]:
@@ -145,22 +164,30 @@ def _covered(problem: HostileProblem, path: Path, points: Any, oracle: Examiner)
             found.append(f"the span is {path.span}, declared {declared}")
         return found
     p = points[first, "before"]
-    given = problem.given
-    y = np.asarray(given["y"], np.longdouble)
-    if given["plugin"] == "hinge-ramp":
-        i = int(np.argmin(p.u))
-        contact, ahead = float(p.u[i]), 1.0
-    else:
-        i = int(np.argmax(np.abs(y - p.u)))
-        contact, ahead = float(np.abs(y - p.u)[i]), -1.0
-    room = 1e-8 * abs(contact) + float(oracle.blur(p)[i]) + 1e-12 * float(np.abs(y[i]))
+    at, inward = _contact(problem, p), np.sign(declared[1] - declared[0])
+    i, contact = max(at, key=lambda found: -inward * found[1])
+    room = 1e-8 * abs(contact) + float(oracle.blur(p)[i]) + 1e-11 * abs(float(p.u[i]))
     if start != stop and abs(start - contact) > room:
         found.append(f"the path starts at {start:.9g}, the first contact is at {contact:.9g}")
     # With nothing left to trace the first contact lies beyond the stop.
-    end = stop if given["plugin"] == "hinge-ramp" or given["s_stop"] else 0.0
-    if start == stop and ahead * (end - contact) > 10 * room:
+    if start == stop and inward * (declared[1] - contact) > 10 * room:
         found.append(f"one point at {start:.9g}, but the first contact is at {contact:.9g}")
     return found
+
+
+def _contact(problem: HostileProblem, p: Point) -> list[tuple[int, float]]:
+    """Where each jump, on its way in from infinity, meets its response."""
+    given, n = problem.given, p.u.size
+    if given.get("plugin") == "hinge-ramp":
+        jumps = [(np.zeros(n), 1.0)]
+    elif "plugin" in given:
+        y = np.asarray(given["y"], np.longdouble)
+        jumps = [(y, -1.0), (y, 1.0)]
+    else:
+        model: Any = problem.model
+        jumps = [(np.broadcast_to(c.const, (n,)), c.rate) for kind, c in model.corners
+                 if kind.__name__ == "Jump" and np.any(c.rate)]  # fmt: skip
+    return [(i, float((p.u[i] - const[i]) / rate)) for const, rate in jumps for i in range(n)]
 
 
 # ---------------------------------------------------------------------- one problem

@@ -454,17 +454,31 @@ class Examiner:
         most = np.abs(self.problem.B).T @ np.maximum(self.most, self.usual)
         return float(np.max(_part(off, OWN * sizes + 10 * SOLVED * most)))
 
+    def standing(self, p: Point) -> Any:
+        """The coordinates on a jump corner of some height, where u is known well enough to tell."""
+        near = np.zeros(p.u.size, bool)
+        gap = self._least_gap(p.line)
+        for j in np.flatnonzero(p.line.jump):
+            real = np.isfinite(p.line.corner[:, j])
+            corner = np.where(real, p.line.corner[:, j], 0)
+            rise = p.line.height(j + 1, corner) - p.line.height(j, corner)
+            real &= rise > 1e-9 * (p.line.slope_terms[:, j] + p.line.slope_terms[:, j + 1])
+            last = 1e-14 * (p.line.corner_terms[:, j] + p.spread + self.peak)
+            near |= real & (np.abs(p.u - corner) <= last) & (last <= 1e-9 * gap)
+        return np.flatnonzero(near)
+
     def objective(self, p: Point, origin: Long) -> tuple[float, float]:
         """The objective, and how well it is known."""
         w = self.problem.Q @ p.alpha
         half = 0.5 * float(p.alpha @ w)
         losses = p.line.losses(p.u, origin)
-        e, _ = self.problem.target(p.t)
+        e, e_terms = self.problem.target(p.t)
         linear = float(e @ p.b) if p.b.size else 0.0
         steep = np.max(_real(p.line.slope), axis=1)
         steep = np.maximum(steep, np.abs(p.alpha))
-        size = abs(half) + float(np.abs(losses).sum()) + abs(linear)
-        return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ self.blur(p))
+        size = abs(half) + float(np.abs(losses).sum()) + float(e_terms @ np.abs(p.b))
+        blur = self.blur(p) + DATA * np.max(p.line.corner_terms, axis=1)
+        return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ blur)
 
     def moved(self, p: Point, q: Point) -> float:
         """How far ``Q alpha`` moves between two points that ought to be one; 1 is as far as may
@@ -482,6 +496,87 @@ class Examiner:
         """The size of the corner nearest to each response."""
         away = np.abs(np.where(np.isfinite(p.line.corner), p.line.corner - p.u[:, None], INF))
         return _real(_pick(p.line.corner, np.argmin(away, axis=1)))
+
+
+def loose(problem: Statement, p: Point, standing: Any) -> list[int]:
+    """Which of the coordinates `standing` on a jump corner can leave it while all on knots stay:
+    those could only be at a maximum."""
+    on_knot = np.zeros(p.u.size, bool)
+    for j in np.flatnonzero(~p.line.jump):
+        corner = p.line.corner[:, j]
+        on_knot |= np.abs(p.u - corner) <= 1e-7 * np.maximum(np.abs(corner), np.abs(p.u))
+    rows = np.hstack([_factor(problem.Q), np.asarray(problem.B, float)])
+    length = np.linalg.norm(rows, axis=1)
+    rows = rows / np.where(length > 0, length, 1)[:, None]
+    held = rows[on_knot]
+    if len(held):
+        basis = np.linalg.svd(held, full_matrices=False)
+        held = basis[2][basis[1] > 1e-9 * basis[1][0]]
+    left = rows - (rows @ held.T) @ held if len(held) else rows
+    free = (np.linalg.norm(left, axis=1) > 1e-3) & (length > 0)
+    return [int(i) for i in standing if free[i]]
+
+
+def _factor(Q: Long) -> Array:
+    return square_root(np.asarray(Q, float)) if np.any(Q) else np.zeros((len(Q), 0))
+
+
+def better(problem: Statement, p: Point) -> float:
+    """By what part of its terms the objective could be lower with every response on its branch
+    (between the jumps around it), as far as DAQP can tell; 0 if it cannot.
+
+    Any point it finds bounds the optimum from above, however exact it is, so that there is nothing
+    to trust but this evaluation of the objective.
+    """
+    line, n = p.line, p.u.size
+    jumps = line.corner[:, line.jump]
+    if np.any(np.abs(p.u[:, None] - jumps) <= 1e-6 * np.maximum(np.abs(jumps), 1.0)):
+        return 0.0  # which branch it is on is not for this function to say
+    low, high = np.full(n, -INF), np.full(n, INF)
+    first, last = np.zeros(n, int), np.full(n, line.slope.shape[1] - 1)
+    for j in np.flatnonzero(line.jump):
+        right = np.asarray(p.u > line.corner[:, j])
+        first[right] = j + 1
+        low[right] = np.maximum(low, np.asarray(line.corner[:, j], float))[right]
+        ends = ~right & (last > j)
+        last[ends] = j
+        high[ends] = np.minimum(high, np.asarray(line.corner[:, j], float))[ends]
+    planes = []
+    for i in range(n):
+        own = []
+        for j in range(first[i], last[i] + 1):
+            slope = float(line.slope[i, j])
+            start, stop = (float(end[i]) for end in line.ends(j))
+            if slope == INF:
+                low[i] = max(low[i], stop)
+            elif slope == -INF:
+                high[i] = min(high[i], start)
+            else:
+                # Every piece touches the loss at one of its ends; losses are 0 where u is now.
+                at = stop if np.isfinite(stop) else start
+                at = at if np.isfinite(at) else float(p.u[i])
+                place = np.array(p.u)
+                place[i] = at
+                value = float(line.losses(place, p.u)[i])
+                own.append((-slope, value + slope * at))
+        planes.append(own or [(0.0, 0.0)])
+    e = np.asarray(problem.target(p.t)[0], float)
+    phi, border = _factor(problem.Q), np.asarray(problem.B, float)
+    try:
+        found = solve_primal(phi, border, e, planes, low, high)
+    except (Infeasible, RuntimeError, ValueError):
+        return 0.0
+    half = 0.5 * float(p.alpha @ (problem.Q @ p.alpha))
+    here = half + float(e @ np.asarray(p.b, float))
+    there = 0.5 * float(found.w @ found.w) + float(e @ found.b)
+    u = np.clip(found.u, low, high)
+    if np.max(np.abs(u - found.u), initial=0.0) > 1e-9 * max(1.0, float(np.abs(u).max())):
+        return 0.0
+    losses = line.losses(np.asarray(u, np.longdouble), p.u)
+    steep = np.maximum(np.max(_real(line.slope), axis=1), np.abs(p.alpha))
+    size = abs(half) + float(np.abs(e) @ np.abs(np.asarray(p.b, float)))
+    size += float(steep @ np.maximum(np.abs(p.u), np.max(_real(line.corner), axis=1)))
+    return (here - there - float(losses.sum())) / max(size, 1e-300)
 
 
 def _real(values: Long) -> Long:

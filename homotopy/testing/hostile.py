@@ -55,7 +55,7 @@ class HostileProblem:
 
 
 def hostile_problem(seed: int) -> HostileProblem:
-    """The problem with this seed; two of three are tables for the plugins that are installed."""
+    """The problem with this seed; most are tables for the plugins that are installed."""
     draw = Draw(seed)
     plugins = [name for name in MACHINES if name in installed_plugins()]
     if plugins and draw.chance(0.6):
