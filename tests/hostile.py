@@ -129,9 +129,8 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
         else:
             tell(abs(rise) / known, f"the objective breaks at {parameter}={t:.9g} without a jump")
             tell(oracle.moved(before, after), f"w breaks at {parameter}={t:.9g} without a jump")
-    for t, side in [(float(t), "after") for t in inside]:
-        p = points[t, side]
-        stuck = loose(st, p, oracle.standing(p)) if oracle.standing(p).size else []
+    for t in inside.tolist():
+        stuck = _stuck(st, oracle, path, t)
         if stuck and len(found) < 6:
             found.append(f"at {parameter}={t:.9g} coordinate {stuck[0]} stands on a jump, not held")
     if _tame(st, points):
@@ -140,6 +139,24 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
             tell(gain / 1e-6, f"at {parameter}={t:.9g} DAQP finds a better point")
     found += _covered(problem, path, points, oracle)
     return found, worst
+
+
+def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:
+    """Who stands on a jump corner all along the segment around t without being held there."""
+    breaks = path.breakpoints
+    start, stop = path.traced
+    near = np.argsort(np.abs(breaks - t))[:2]
+    a, z = (float(breaks[k]) for k in np.sort(near))
+    if abs(z - a) <= 1e-8 * abs(stop - start):
+        return []
+    standing: Any = None
+    for at, side in ((a, "after"), (t, "after"), (z, "before")):
+        p = Point.of(st, at, path.alpha(at, side), path.border_multipliers(at, side))
+        here = set(oracle.standing(p).tolist())
+        standing = here if standing is None else standing & here
+        if not standing:
+            return []
+    return loose(st, p, sorted(standing))
 
 
 def _tame(st: Statement, points: Any) -> bool:

@@ -324,7 +324,7 @@ class Statement:
     """``u = Q alpha + B b``, ``B' alpha = e(t)``, every (u_i, alpha_i) on polyline i.
 
     `size` bounds what the numbers behind Q_ij sum up: ``|dQ_ij| <= eps * size_ij`` where each of
-    them changes by eps of itself.
+    them changes by eps of itself.  With `features` Q is features features'.
     """
 
     Q: Long
@@ -332,6 +332,16 @@ class Statement:
     B: Long
     target: Any  # t -> (e, terms of e)
     polyline: Any  # t -> Polyline
+    features: Long | None = None
+
+    @property
+    def centred(self) -> Long | None:
+        """The features without what b can make up for: an offset in them changes b alone."""
+        F = self.features
+        if F is None or not self.B.size:
+            return F
+        B = np.asarray(self.B, float)
+        return F - self.B @ np.linalg.lstsq(B, np.asarray(F, float), rcond=None)[0]
 
 
 @attrs.frozen
@@ -354,6 +364,12 @@ class Point:
         length = np.sqrt(np.diagonal(problem.size))
         terms = problem.size @ np.abs(alpha) + shift
         spread = length * (length @ np.abs(alpha)) + shift
+        F, own = problem.features, problem.centred
+        if F is not None and own is not None:
+            shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
+            terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
+            inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
+            spread = np.minimum(spread, inner + shift)
         return cls(t, alpha, b, u, terms, spread, problem.polyline(t))
 
 
@@ -381,7 +397,8 @@ class Examiner:
 
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
-        return DATA * p.terms + SOLVED * (p.spread + self.peak + self.common) + self.least
+        shared = np.where(self.length > 0, SOLVED, DATA) * self.common
+        return DATA * p.terms + SOLVED * (p.spread + self.peak) + shared + self.least
 
     def off(self, p: Point) -> Long:
         """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
@@ -576,6 +593,7 @@ def better(problem: Statement, p: Point) -> float:
     steep = np.maximum(np.max(_real(line.slope), axis=1), np.abs(p.alpha))
     size = abs(half) + float(np.abs(e) @ np.abs(np.asarray(p.b, float)))
     size += float(steep @ np.maximum(np.abs(p.u), np.max(_real(line.corner), axis=1)))
+    size += 1e-3 * float(np.abs(p.alpha) @ p.terms)
     return (here - there - float(losses.sum())) / max(size, 1e-300)
 
 
@@ -602,7 +620,7 @@ def program(form: dict[str, Any], border: Any, target: Any, lines: Any) -> State
         Q, size = F @ F.T, np.abs(F) @ np.abs(F).T
     B = np.zeros((len(Q), 0)) if border is None else np.asarray(border)
     B = B.reshape(len(Q), -1).astype(np.longdouble)
-    return Statement(Q, size, B, target, lines)
+    return Statement(Q, size, B, target, lines, None if "Q" in form else F)
 
 
 def machine(given: dict[str, Any]) -> Statement:
@@ -632,7 +650,8 @@ def machine(given: dict[str, Any]) -> Statement:
 
     B = sign[:, None] if given["fit_intercept"] else np.zeros((n, 0), np.longdouble)
     zero = np.zeros(B.shape[1], np.longdouble)
-    return Statement(K * np.outer(sign, sign), size, B, lambda t: (zero, zero), lines)
+    features = sign[:, None] * X if given["kernel"] == "linear" else None
+    return Statement(K * np.outer(sign, sign), size, B, lambda t: (zero, zero), lines, features)
 
 
 def _kernel(X: Long, given: dict[str, Any]) -> tuple[Long, Long]:
