@@ -283,6 +283,8 @@ OWN = 1e-8
 DATA = 1e-11
 # What solving in double precision leaves of the largest terms met on the way.
 SOLVED = 1e-14
+# What the rounding of each alpha, known or interpolated, does to a sum of tens of terms.
+ROUNDED = 4e-15
 
 
 @attrs.frozen
@@ -354,6 +356,7 @@ class Point:
     u: Long
     terms: Long  # of u: what its sum adds up
     spread: Long  # of u: the same by lengths |phi_i||phi_j|
+    stored: Long  # what numbers of double precision leave of the sum, however they were found
     line: Polyline
 
     @classmethod
@@ -365,12 +368,13 @@ class Point:
         terms = problem.size @ np.abs(alpha) + shift
         spread = length * (length @ np.abs(alpha)) + shift
         F, own = problem.features, problem.centred
+        stored = ROUNDED * terms
         if F is not None and own is not None:
             shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
             terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
             inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
             spread = np.minimum(spread, inner + shift)
-        return cls(t, alpha, b, u, terms, spread, problem.polyline(t))
+        return cls(t, alpha, b, u, terms, spread, stored, problem.polyline(t))
 
 
 class Examiner:
@@ -398,7 +402,7 @@ class Examiner:
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
         shared = np.where(self.length > 0, SOLVED, DATA) * self.common
-        return DATA * p.terms + SOLVED * (p.spread + self.peak) + shared + self.least
+        return DATA * p.terms + p.stored + SOLVED * (p.spread + self.peak) + shared + self.least
 
     def off(self, p: Point) -> Long:
         """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
