@@ -285,7 +285,10 @@ def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
             here.u[i] = corner_now(lines, here, now, i, here.spot[i].piece // 2)
         else:
             j += 1 if right else -1
+        u = here.u[i] + here.spot[i].miss
         to_slope(form, lines, here, act, mov, win, rec, now, i, j)
+        # With its lift it stands where it stood.
+        here.u[i], here.spot[i].miss = u, 0.0
         lift = here.alpha[i] - slope_value(lines, here, now, i, j, here.u[i])
         here.fence[i].lift = lift
         if lines.slope[i, j].bend == 0.0:

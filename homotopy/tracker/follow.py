@@ -19,11 +19,12 @@ from homotopy.tracker.rates import (
     all_rates,
     corner_now,
     finish,
+    imply_all,
     near_a_of,
     near_of,
+    place_of,
     prepare,
     rate_of,
-    slope_value,
 )
 from homotopy.tracker.state import (
     ARRIVED,
@@ -181,7 +182,7 @@ def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def move(here, act, mov, now, tol, length):  # type: ignore[no-untyped-def]
+def move(lines, here, act, mov, now, tol, length):  # type: ignore[no-untyped-def]
     """Everything goes on at its rate; who stands on a corner then is listed in the same pass."""
     u, du, near, t, mu = here.u, here.du, here.near, now.t, now.mu
     for k in range(now.actives):
@@ -198,6 +199,9 @@ def move(here, act, mov, now, tol, length):  # type: ignore[no-untyped-def]
         i = near[k]
         fence = here.fence[i]
         u[i] += length * du[i]
+        if now.slanted and here.spot[i].bend > 0.0:
+            u[i] = place_of(lines, here, now, i)
+            here.spot[i].miss += length * here.spot[i].miss_rate
         place = u[i] - fence.shift * mu
         over = fence.high + fence.high_rate * t - place
         under = place - fence.low - fence.low_rate * t
@@ -265,7 +269,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         now.t = after
     else:
         now.mu = after
-    move(here, act, mov, now, tol, now.sign * length)
+    move(lines, here, act, mov, now, tol, now.sign * length)
     now.steps += 1
     if recorded:
         end_segment(here, act, rec, now, cut)
@@ -284,7 +288,7 @@ def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
     j = piece // 2
     if piece % 2 == 1:
         return corner_now(lines, here, now, i, j) - here.u[i]
-    return (slope_value(lines, here, now, i, j, here.u[i]) - here.alpha[i]) / lines.slope[i, j].bend
+    return -here.spot[i].miss
 
 
 @njit(**PART)
@@ -325,6 +329,7 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
     now.refined += 1
     now.fresh = 0
     shift_response(form, here, act, mov, now)
+    imply_all(lines, here, act, now)
 
 
 @njit(**PART)
@@ -410,7 +415,7 @@ def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
             return REPAIR
         now.looks = 0
         if not now.rated:
-            all_rates(form, here, act, mov, win, now)
+            all_rates(form, lines, here, act, mov, win, now)
             now.blur = 4.0 * EPS * abs(now.tau)
         if not now.pin and linger(form, lines, here, act, mov, now, tol):
             return WALLS

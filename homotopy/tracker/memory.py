@@ -126,6 +126,7 @@ class Memory:
         spot = np.zeros(n, state.SPOT).view(np.recarray)
         spot.own = gram.diag
         spot.diag = gram.diag + now.rho * (self.border**2).sum(axis=1)
+        now.slanted = bool(np.any(self.problem.polylines.curvature))
         fence.root = np.sqrt(spot.diag)
         now.largest_root = float(fence.root.max())
         now.unit = float(np.sqrt(gram.diag).mean()) or 1.0
@@ -160,6 +161,7 @@ class Memory:
             dw=np.zeros(self.width),
             w=np.zeros(self.width),
             w_seen=np.zeros(self.width),
+            rest=np.zeros(self.width),
             before=np.zeros(point),
             last=np.zeros(point),
             seen=np.zeros(4096, dtype=np.int64),

@@ -31,6 +31,8 @@ from homotopy.tracker.rates import (
     aim_of,
     corner_now,
     finish,
+    imply,
+    imply_all,
     near_a_of,
     near_of,
     prepare,
@@ -60,6 +62,8 @@ __all__ = ["admit", "cross", "slide"]
 
 # Room in the log for what one pivot may write.
 SPARE = 8
+# A squared pivot below this part of its diagonal has lost digits to cancellation.
+CANCELLED = 1e-4
 # A hash that tells partitions apart.
 MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 
@@ -121,7 +125,12 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
         spot.touched = 1
         here.few[now.touched] = i
         now.touched += 1
+    if spot.bend > 0.0:
+        # From here on u is the response again.
+        here.u[i] += spot.miss
+        spot.miss = 0.0
     spot.piece, spot.side = piece, side
+    spot.bend = lines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
     set_fence(lines, here, i)
     now.pivots += 1
     now.solved = now.rated = 0
@@ -195,7 +204,7 @@ def remove(here, act, win, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def pivot_of(form, here, act, now, i, extra):  # type: ignore[no-untyped-def]
+def pivot_of(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i with `extra` on its diagonal; its column is ``work[0]``."""
     size, row = now.actives, act.work[0]
     product_with(form, now.mode, i, act.index, size, row)
@@ -207,6 +216,61 @@ def pivot_of(form, here, act, now, i, extra):  # type: ignore[no-untyped-def]
     pivot = here.spot[i].diag + extra
     for k in range(size):
         pivot -= row[k] * row[k]
+    if now.mode != ROWS and size and not pivot > CANCELLED * (here.spot[i].diag + extra):
+        pivot = sharp_pivot(form, lines, here, act, mov, now, i, extra)
+    return pivot
+
+
+@njit(**PART)
+def diagonal_of(lines, here, i):  # type: ignore[no-untyped-def]
+    """What a slanted piece adds to the diagonal; 0 on a knot."""
+    piece = here.spot[i].piece
+    return 0.0 if piece % 2 == 1 else 1.0 / lines.slope[i, piece // 2].bend
+
+
+@njit(**SUM)
+def sharp_pivot(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-untyped-def]
+    """The same from features, without cancellation: the squared length of what the active rows
+    leave of row i.
+
+    The rows are those of features, border (times sqrt(rho)) and a diagonal of slanted pieces;
+    ``work[0]`` is corrected once by what they still see of the rest.
+    """
+    size, x, v, seen, rest = now.actives, act.work[0], act.work[1], act.work[2], mov.rest
+    for k in range(size):
+        v[k] = x[k]
+    back_substitute(act.factor, size, v)
+    for attempt in range(2):
+        for c in range(rest.size):
+            rest[c] = 0.0
+        add_row(form, now.mode, i, 1.0, rest)
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], -v[k], rest)
+        pivot = extra
+        for c in range(rest.size):
+            pivot += rest[c] * rest[c]
+        for c in range(act.column.size):
+            left = here.border[i, c]
+            for k in range(size):
+                left -= v[k] * here.border[act.index[k], c]
+            act.column[c].rest = left
+            pivot += now.rho * left * left
+        for k in range(size):
+            j = act.index[k]
+            own = diagonal_of(lines, here, j) * v[k]
+            pivot += own * v[k]
+            if attempt == 0:
+                total = response(form, j, rest) - own
+                for c in range(act.column.size):
+                    total += now.rho * here.border[j, c] * act.column[c].rest
+                seen[k] = total
+        if attempt == 0:
+            forward_substitute(act.factor, size, seen)
+            for k in range(size):
+                x[k] += seen[k]
+            back_substitute(act.factor, size, seen)
+            for k in range(size):
+                v[k] += seen[k]
     return pivot
 
 
@@ -292,8 +356,9 @@ def arrive(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no
     set_piece(lines, here, rec, now, i, 2 * j, np.int64(0))
     bend = lines.slope[i, j].bend
     if bend > 0.0:
+        imply(lines, here, now, i)
         # 1 / bend on the diagonal keeps it independent.
-        pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
+        pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
         append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
         return
     rate = flat_rate(lines, here, now, i)
@@ -312,10 +377,13 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
         look_at(form, here, act, win, now, i)
     elif now.window and piece % 2 == 1:
         here.u[i] = corner_now(lines, here, now, i, piece // 2)
-    slanted = piece % 2 == 0 and lines.slope[i, piece // 2].bend > 0.0
+    bends = lines.slope[i, j].bend > 0.0
+    if bends and not is_active(lines, here, i):
+        here.alpha[i] = slope_value(lines, here, now, i, piece // 2, 0.0)
     to_slope(form, lines, here, act, mov, win, rec, now, i, j)
-    if not (slanted and lines.slope[i, j].bend > 0.0):
-        here.alpha[i] = slope_value(lines, here, now, i, j, here.u[i])
+    if not bends:
+        # (On a slanted piece alpha stays, and says where it is.)
+        here.alpha[i] = slope_value(lines, here, now, i, j, 0.0)
 
 
 @njit(**PART)
@@ -331,7 +399,7 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
         remove(here, act, win, now, i)
     else:
         here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
-    pivot = pivot_of(form, here, act, now, i, 0.0)
+    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
     independent = True
     if not pivot > tol.dependent * spot.diag:
         rounding, mass = rounding_of(here, act, now, tol, i)
@@ -384,7 +452,7 @@ def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no
     """The motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the border
     equations where they are while alpha_i rises at rate 1."""
     size = now.actives
-    pivot_of(form, here, act, now, i, 0.0)
+    pivot_of(form, lines, here, act, mov, now, i, 0.0)
     if not now.ready:
         prepare(form, lines, here, act, mov, now)
     x = act.work[0]
@@ -441,7 +509,7 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
 
 
 @njit(**PART)
-def move_along(form, here, act, mov, win, now, tol, i, length):  # type: ignore[no-untyped-def]
+def move_along(form, lines, here, act, mov, win, now, tol, i, length):  # type: ignore[no-untyped-def]
     """alpha moves along the null direction: u moves with it, by rounding only.
 
     A pivot of 1e-14 still means ``|Q v|`` of 1e-7 off A.
@@ -475,6 +543,7 @@ def move_along(form, here, act, mov, win, now, tol, i, length):  # type: ignore[
         here.u[k] += du[k]
         if abs(du[k]) > near_of(here, now, tol, k):
             now.due = 0
+    imply_all(lines, here, act, now)
     now.moved_here = 1
     now.rated = 0
 
@@ -507,15 +576,16 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
             j = act.index[found]
             rising = way * act.work[1, found] > 0.0
         if step > 0.0:
-            move_along(form, here, act, mov, win, now, tol, i, way * step)
+            move_along(form, lines, here, act, mov, win, now, tol, i, way * step)
         slope = here.spot[j].piece // 2 + (0 if rising else 1)
         if j == i:
             # It went through its whole knot: on to the far slope without ever joining A.
             arrive(form, lines, here, act, mov, win, rec, now, i, slope)
-            here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
+            if here.spot[i].bend == 0.0:
+                here.alpha[i] = slope_value(lines, here, now, i, slope, 0.0)
             return GO
         leave(form, lines, here, act, mov, win, rec, now, j, slope)
-        pivot = pivot_of(form, here, act, now, i, 0.0)
+        pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
         independent = pivot > tol.dependent * here.spot[i].diag
         if not independent:
             rounding, _mass = rounding_of(here, act, now, tol, i)
@@ -593,6 +663,7 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         return code
     for i in range(here.u.size):
         here.u[i] += step * here.du[i]
+    imply_all(lines, here, act, now)
     for c in range(act.column.size):
         act.column[c].b += step * act.column[c].slide
     now.offence = np.inf
@@ -622,10 +693,10 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         if piece % 2 == 0:
             bend = lines.slope[i, piece // 2].bend
             if bend > 0.0:
-                pivot = pivot_of(form, here, act, now, i, 1.0 / bend)
+                pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
                 append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
             continue
-        pivot = pivot_of(form, here, act, now, i, 0.0)
+        pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
         independent = pivot > tol.dependent * here.spot[i].diag
         if not independent:
             rounding, mass = rounding_of(here, act, now, tol, i)

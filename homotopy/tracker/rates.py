@@ -63,6 +63,10 @@ def near_of(here, now, tol, i):  # type: ignore[no-untyped-def]
     """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
     fence = here.fence[i]
     size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
+    if now.slanted and here.spot[i].bend > 0.0:
+        # There u is what alpha says, and alpha is the sharper of the two.
+        near = near_a_of(here, now, tol, i, 0.0) / here.spot[i].bend
+        return near + 4.0 * EPS * abs(here.u[i]) + now.blur * abs(here.du[i])
     return tol.near * size + fence.root * now.noise + now.blur * abs(here.du[i])
 
 
@@ -77,6 +81,48 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
         unit = min(unit, size / spot.diag) if unit > 0.0 else size / spot.diag
         rounding += now.noise / fence.root
     return tol.near * unit + rounding
+
+
+# ------------------------------------------------------------------ slanted pieces
+
+
+@njit(**PART)
+def place_of(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """Where on its slanted piece the alpha of coordinate i says that it is."""
+    j = here.spot[i].piece // 2
+    return (slope_value(lines, here, now, i, j, 0.0) - here.alpha[i]) / here.spot[i].bend
+
+
+@njit(**PART)
+def imply(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """Let u of coordinate i, on a slanted piece, be what alpha says.
+
+    Where Q_ii times the bend is large a response says little about alpha: rounding of u is much
+    more of alpha, and as much again of every u.  Where the piece ends is a matter of alpha, as it
+    is with knots; how far the response is from there is kept in `miss`, for refinement.
+    """
+    place = place_of(lines, here, now, i)
+    here.spot[i].miss += here.u[i] - place
+    here.u[i] = place
+
+
+@njit(**PART)
+def imply_all(lines, here, act, now):  # type: ignore[no-untyped-def]
+    """The same for all, after u has moved."""
+    if now.slanted:
+        for k in range(now.actives):
+            if here.spot[act.index[k]].bend > 0.0:
+                imply(lines, here, now, act.index[k])
+
+
+@njit(**PART)
+def imply_rate(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+    """u' of coordinate i, on a slanted piece, from alpha'."""
+    spot = here.spot[i]
+    rate = slope_rate(lines, here, now, i, spot.piece // 2)
+    rate = (rate - act.rate[spot.place]) / spot.bend
+    spot.miss_rate = here.du[i] - rate
+    here.du[i] = rate
 
 
 # ------------------------------------------------------------------ products
@@ -241,8 +287,22 @@ def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def
     rank = finish(act, now, tol, act.half[0], act.rate)
     if rank < m and unsupported(act, now, tol, rank):
         return False
-    mass, fastest = 0.0, 0.0
-    for c in range(m):
+    mass = spread_rates(form, here, act, mov, now)
+    if now.mode != ROWS and size and missed(form, lines, here, act, mov, now, tol, mass):
+        mass = spread_rates(form, here, act, mov, now)
+    fastest = 0.0
+    for k in range(size):
+        fastest = max(fastest, abs(act.rate[k]))
+    now.rate_noise, now.fastest = tol.speed * EPS * mass, fastest
+    now.solved, now.rated = 1, 0
+    return True
+
+
+@njit(**PART)
+def spread_rates(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """What alpha_A' and b' do to b itself and to w; returns the size of the terms of u'."""
+    size, mass = now.actives, now.mass_along if now.along else now.mass_across
+    for c in range(act.column.size):
         column = act.column[c]
         lift = column.along if now.along else column.across
         for k in range(size):
@@ -250,18 +310,48 @@ def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def
         column.lift = column.rate + now.rho * lift
         mass += abs(column.lift) / math.sqrt(now.rho)
     for k in range(size):
-        speed = abs(act.rate[k])
-        mass += speed * here.fence[act.index[k]].root
-        fastest = max(fastest, speed)
-    mass += now.mass_along if now.along else now.mass_across
-    now.rate_noise, now.fastest = tol.speed * EPS * mass, fastest
+        mass += abs(act.rate[k]) * here.fence[act.index[k]].root
     if now.mode != ROWS:
         pull, dw = mov.along if now.along else mov.across, mov.dw
         for c in range(dw.size):
             dw[c] = pull[c]
         for k in range(size):
             add_row(form, now.mode, act.index[k], act.rate[k], dw)
-    now.solved, now.rated = 1, 0
+    return mass
+
+
+@njit(**SUM)
+def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-untyped-def]
+    """Correct the rates of alpha_A and b by what they miss, where that is more than rounding.
+
+    The factor carries the square of the condition of the active rows, features do not.
+    """
+    size, left, by = now.actives, act.work[0], act.work[1]
+    worst = 0.0
+    for k in range(size):
+        i = act.index[k]
+        piece = here.spot[i].piece
+        j = piece // 2
+        if piece % 2 == 1:
+            aim = corner_rate(lines, here, now, i, j)
+        else:
+            aim = (slope_rate(lines, here, now, i, j) - act.rate[k]) / lines.slope[i, j].bend
+        left[k] = aim - rate_of(form, here, act, mov, now, i)
+        worst = max(worst, abs(left[k]) / here.fence[i].root if here.fence[i].root > 0.0 else 0.0)
+    if not worst > 4.0 * EPS * mass:
+        return False
+    for c in range(act.column.size):
+        column = act.column[c]
+        column.rest = column.rate
+        column.short = (column.along if now.along else column.across) - column.target_rate
+        for k in range(size):
+            column.short += here.border[act.index[k], c] * act.rate[k]
+    forward_substitute(act.factor, size, left)
+    finish(act, now, tol, left, by)
+    for c in range(act.column.size):
+        act.column[c].rate += act.column[c].rest
+    for k in range(size):
+        act.rate[k] += by[k]
     return True
 
 
@@ -297,7 +387,7 @@ def add_border(here, act, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def all_rates(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def all_rates(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at."""
     du, size, near, count = here.du, now.actives, here.near, now.looked
     if now.mode == ROWS:
@@ -325,6 +415,10 @@ def all_rates(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     else:
         responses(form, near, count, mov.dw, du)
     add_border(here, act, now)
+    if now.slanted:
+        for k in range(size):
+            if here.spot[act.index[k]].bend > 0.0:
+                imply_rate(lines, here, act, now, act.index[k])
     now.rated = 1
 
 

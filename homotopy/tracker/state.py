@@ -70,16 +70,17 @@ SLOPE = _dtype("at rate bend")
 FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # What else belongs to a coordinate: the largest slope, the diagonal with and without the border,
 # the rate carried along by the moving slopes, the distance from low and high corner (on a knot:
-# from bottom and top) in units of an infinitesimal, its piece (slope j is 2j, corner j is 2j + 1),
+# from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far the
+# response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner j is 2j + 1),
 # for a pinned one the side on which its branch lies (-1 or +1), and marks.
 SPOT = _dtype(
-    "height diag own carried gap_low gap_high",
+    "height diag own carried gap_low gap_high bend miss miss_rate",
     "piece side place point crossed seat resting touched excused",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
 # rate of it, balance of the moving slopes along and across, and space.
 COLUMN = _dtype(
-    "b rate lift target_rate moves along across short mass slide begun seen kept", "order"
+    "b rate lift target_rate moves along across short mass slide begun seen kept rest", "order"
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = _dtype("start stop", "active log")
@@ -100,7 +101,7 @@ NOW = _dtype(
     # windows
     "reach spent horizon norm_seen inner_seen tau_seen t_seen b_weight t_weight unit",
     # the route and the active set
-    "mode along pin settling actives solved rated ready "
+    "mode along pin settling slanted actives solved rated ready "
     # the present point
     "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
     "excused looks "
@@ -175,8 +176,8 @@ class Active(NamedTuple):
 
 class Motion(NamedTuple):
     """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate or feature), along
-    the path and across a jump; w', w, and w when last all were looked at; the point (w on
-    features, else u) before a jump and before its last round; partitions seen at one t; who is to
+    the path and across a jump; w', w, and w when last all were looked at; what active rows leave of
+    one; the point (w on features, else u) before a jump and before its last round; partitions seen at one t; who is to
     change side; the active coordinates before the jump and their alpha."""
 
     along: Any
@@ -184,6 +185,7 @@ class Motion(NamedTuple):
     dw: Any
     w: Any
     w_seen: Any
+    rest: Any
     before: Any
     last: Any
     seen: Any

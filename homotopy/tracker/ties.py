@@ -27,6 +27,7 @@ from homotopy.tracker.pivots import cross, excuse, pivot_of, room_of, slide
 from homotopy.tracker.rates import (
     all_rates,
     corner_rate,
+    imply_rate,
     near_a_of,
     near_of,
     rate_of,
@@ -103,22 +104,26 @@ def end_rate(lines, here, now, i, j, corner):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def rate_tied(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def rate_tied(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
     """u' of the tied coordinates; of all where that takes no longer."""
     if now.rated:
         return
     if now.mode == ROWS:
         if 3 * now.tied > now.looked:
-            all_rates(form, here, act, mov, win, now)
+            all_rates(form, lines, here, act, mov, win, now)
         else:
             for q in range(now.tied):
                 here.du[here.tied[q]] = rate_of(form, here, act, mov, now, here.tied[q])
-        return
-    responses(form, here.tied, now.tied, mov.dw, here.du)
-    for c in range(act.column.size):
-        lift = act.column[c].lift
+    else:
+        responses(form, here.tied, now.tied, mov.dw, here.du)
+        for c in range(act.column.size):
+            lift = act.column[c].lift
+            for q in range(now.tied):
+                here.du[here.tied[q]] += lift * here.border[here.tied[q], c]
+    if now.slanted and not now.rated:
         for q in range(now.tied):
-            here.du[here.tied[q]] += lift * here.border[here.tied[q], c]
+            if here.spot[here.tied[q]].bend > 0.0:
+                imply_rate(lines, here, act, now, here.tied[q])
 
 
 @njit(**PART)
@@ -230,7 +235,7 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
                 return code
             stand(lines, here, act, now, tol)
             continue
-        rate_tied(form, here, act, mov, win, now)
+        rate_tied(form, lines, here, act, mov, win, now)
         i, way, speed, slow, time = first_event(lines, here, act, now, tol)
         if i < 0:
             return WALLS if now.walls else GO
@@ -257,12 +262,12 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 
 @njit(**PART)
-def freedom(form, lines, here, act, now, i):  # type: ignore[no-untyped-def]
+def freedom(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
     piece = here.spot[i].piece
     bend = lines.slope[i, piece // 2].bend
     if bend == 0.0:
-        return pivot_of(form, here, act, now, i, 0.0)
+        return pivot_of(form, lines, here, act, mov, now, i, 0.0)
     # It is in the factor itself, with 1/bend on its diagonal.
     unit = act.work[0]
     for k in range(now.actives):
@@ -306,7 +311,7 @@ def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
             elif found < 0 or i < found // 2:
                 if now.window == BY_TURN and spot.seat < 0:
                     continue
-                if freedom(form, lines, here, act, now, i) > tol.held * spot.diag:
+                if freedom(form, lines, here, act, mov, now, i) > tol.held * spot.diag:
                     found = 2 * i + high
     if found >= 0:
         here.tied[here.tied.size - 1] = found

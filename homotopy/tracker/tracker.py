@@ -142,6 +142,8 @@ class Tracker(Memory):
             place[place == -none] = none
             fence[at][:] = place
             fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
+        slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
+        self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
         self.now.excused = 0
         self._sum_terms()
@@ -310,10 +312,23 @@ class Tracker(Memory):
             self.mov.w[: w.size] = w
             product, square = np.asarray(self._phi @ w), float(w @ w)
         self.u[:] = product + self.border @ self.b
+        self._imply()
         self._measure(square)
         self.here.near[:] = self._every
         now.looked, now.window, now.packed = self.u.size, state.NO_WINDOW, 0
         now.rated = now.fresh = 0
+
+    def _imply(self) -> None:
+        """On slanted pieces u is where alpha says; see `rates.imply`."""
+        spot, now = self.here.spot, self.now
+        spot.miss[:] = 0.0
+        bent = np.flatnonzero(spot.bend)
+        if bent.size:
+            slope = self.lines.slope[bent, self.piece[bent] // 2]
+            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * now.mu
+            value = slope.at + slope.rate * now.t + lift
+            place = (value - self.alpha[bent]) / slope.bend
+            spot.miss[bent], self.u[bent] = self.u[bent] - place, place
 
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
@@ -348,14 +363,7 @@ class Tracker(Memory):
         lines, steep = self.lines, np.flatnonzero(self.piece % 2 == 1)
         corner = lines.corner[steep, j[steep]]
         worst[steep] = np.abs(corner.at + corner.rate * now.t + off[steep] - self.u[steep])
-        bends = lines.slope.bend[self._every, j]
-        bent = np.flatnonzero((self.piece % 2 == 0) & (bends > 0.0))
-        if bent.size:
-            slope = lines.slope[bent, j[bent]]
-            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * now.mu
-            value = slope.at + slope.rate * now.t + lift
-            place = (value - self.alpha[bent]) / slope.bend
-            worst[bent] = np.maximum(worst[bent], np.abs(self.u[bent] - place))
+        worst = np.maximum(worst, np.abs(self.here.spot.miss))
         return np.asarray(worst / self._sizes())
 
     def imbalance(self, target: Array) -> float:
@@ -548,6 +556,8 @@ class Tracker(Memory):
         place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
         self.alpha[bent] = value - bend * place[bent]
         self.refresh()
+        self.u[bent] += self.here.spot.miss[bent]
+        self.here.spot.miss[:] = 0.0
         # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
         # a gap must leave room for u within its piece.
         spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]

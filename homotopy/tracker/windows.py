@@ -25,6 +25,7 @@ from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.rates import (
     add_row,
     corner_rate,
+    imply_all,
     near_of,
     responses,
     slope_rate,
@@ -107,11 +108,11 @@ def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped
     for c in range(act.column.size):
         now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
     now.noise = tol.rounding * EPS * now.norm
-    respond(form, here, act, mov, now)
+    respond(form, lines, here, act, mov, now)
 
 
 @njit(**PART)
-def respond(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+def respond(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     """``u = phi w + B b`` of all coordinates, and all are looked at."""
     look_at_all(here, now)
     responses(form, here.near, here.u.size, mov.w, here.u)
@@ -119,6 +120,10 @@ def respond(form, here, act, mov, now):  # type: ignore[no-untyped-def]
         b = act.column[c].b
         for i in range(here.u.size):
             here.u[i] += here.border[i, c] * b
+    if now.slanted:
+        for k in range(now.actives):
+            here.spot[act.index[k]].miss = 0.0
+        imply_all(lines, here, act, now)
 
 
 @njit(**PART)
@@ -127,7 +132,7 @@ def widen(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def
     if now.window == BY_TURN:
         close_window(form, lines, here, act, mov, win, now)
     elif now.window == BY_PLACE:
-        respond(form, here, act, mov, now)
+        respond(form, lines, here, act, mov, now)
 
 
 # ------------------------------------------------------------------ by turn
@@ -313,6 +318,7 @@ def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-unty
         du[here.near[k]] = 0.0
     for i in range(u.size):
         u[i] += du[i]
+    imply_all(lines, here, act, now)
     adapt(win, now, u.size)
     look_at_all(here, now)
 

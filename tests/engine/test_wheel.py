@@ -38,7 +38,7 @@ def test_nothing_but_code_markers_and_metadata_is_inside(wheel):
         for package in ("homotopy", "homotopy_plugins"):
             assert f"{package}/__init__.py" in names
             assert f"{package}/py.typed" in names
-        assert "homotopy/testing.py" in names
+        assert "homotopy/testing/__init__.py" in names
         odd = [n for n in names if not n.endswith((".py", "py.typed")) and ".dist-info/" not in n]
         assert odd == []
         info = next(n for n in names if n.endswith("entry_points.txt"))
