@@ -1,13 +1,19 @@
-"""Hostile problems traced, certified and put before the oracle, each within a time limit."""
+"""Hostile problems traced, certified and put before the oracle, each within a time limit.
+
+    python tests/hostile.py 0:300
+
+examines the problems with these seeds, tells every one that is not certified, and counts.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -267,20 +273,23 @@ def _refused(problem: HostileProblem, path: Path) -> tuple[str, float]:
 # ---------------------------------------------------------------------- many problems
 
 
-def _work(pipe: Any) -> None:
+Judge = Callable[[int], Outcome]
+
+
+def _work(pipe: Any, judge: Judge) -> None:
     compile_now()
     pipe.send(None)
     while (seed := pipe.recv()) is not None:
-        pipe.send(examine(seed))
+        pipe.send(judge(seed))
 
 
 class Worker:
     """A process that examines one problem at a time and is ended when one takes too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, judge: Judge) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(other,), daemon=True)
+        self.process = context.Process(target=_work, args=(other, judge), daemon=True)
         self.process.start()
         other.close()
         if not self.pipe.poll(READY):
@@ -291,8 +300,9 @@ class Worker:
         """The outcome; None if there is none in time or the process died."""
         self.pipe.send(seed)
         try:
-            return self.pipe.recv() if self.pipe.poll(limit) else None  # type: ignore[no-any-return]
+            return self.pipe.recv() if self.pipe.poll(limit) else None
         except EOFError:
+            self.process.join()
             return None
 
     def end(self) -> None:
@@ -300,9 +310,9 @@ class Worker:
         self.process.join()
 
 
-def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
+def run(seeds: Iterable[int], limit: float = LIMIT, judge: Judge = examine) -> Iterator[Outcome]:
     """Examine problems one after the other."""
-    worker = Worker()
+    worker = Worker(judge)
     try:
         for seed in seeds:
             outcome = worker.examine(seed, limit)
@@ -312,7 +322,7 @@ def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
                 cause = f"nothing after {limit:g} s" if died is None else f"exit code {died}"
                 outcome = Outcome(seed, kind, hostile_problem(seed).name, cause, limit)
                 worker.end()
-                worker = Worker()
+                worker = Worker(judge)
             yield outcome
     finally:
         worker.end()
@@ -320,3 +330,13 @@ def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
 
 def counted(outcomes: Iterable[Outcome]) -> Counter[str]:
     return Counter(o.kind for o in outcomes)
+
+
+if __name__ == "__main__":
+    first, last = (int(v) for v in sys.argv[1].split(":"))
+    seen = []
+    for found in run(range(first, last)):
+        seen.append(found)
+        if found.kind != "certified":
+            print(f"{found.seed} {found.kind}: {found.name}\n    {found.cause}", flush=True)
+    print(dict(counted(seen)))

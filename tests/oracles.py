@@ -441,11 +441,11 @@ class Examiner:
             best = np.fmin(best, np.where(np.isfinite(line.corner[:, j]), far, INF))
         return best
 
-    @staticmethod
-    def _own(size: Long, gap: Long) -> Long:
+    def _own(self, size: Long, gap: Long) -> Long:
         """The scale of u: its size, but no more than the least distance between two corners, of
-        which a millionth is something even where u is 0."""
-        return np.minimum(np.maximum(size, np.where(np.isfinite(gap), 1e-6 * gap, 0)), gap)
+        which a millionth is something even where u is 0 (or what u is the sum of, if less)."""
+        least = np.minimum(np.where(np.isfinite(gap), 1e-6 * gap, 0), self.peak)
+        return np.minimum(np.maximum(size, least), gap)
 
     def _least_gap(self, line: Polyline) -> Long:
         """The least distance between two corners of a coordinate: a target of 1e8 with a
