@@ -1,18 +1,24 @@
-"""Hostile problems traced, certified and put before the oracle, each within a time limit."""
+"""Hostile problems traced, certified and put before the oracle, each within a time limit.
+
+    python tests/hostile.py 0:300
+
+examines the problems with these seeds, tells every one that is not certified, and counts.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
 import numpy as np
-from oracles import Examiner, Point, Polyline, Statement, machine, program
+from oracles import Examiner, Point, Polyline, Statement, better, loose, machine, program
 
 from homotopy import Homotopy, Path, compile_now
 from homotopy.errors import ModelError, TraceError
@@ -121,15 +127,52 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
         tell(oracle.border(p), f"at {parameter}={t:.9g} ({side}) the border equations do not hold")
     for t in dict.fromkeys(t for t, _ in sides):
         before, after = points[t, "before"], points[t, "after"]
+        # Both from where u is before: a constant more or less does not matter.
+        first, last = (oracle.objective(p, before.u) for p in (before, after))
+        rise, known = last[0] - first[0], max(first[1] + last[1], 1e-300)
         if t in jumps:
-            origin = before.u
-            fall, known = oracle.objective(before, origin), oracle.objective(after, origin)
-            rise = known[0] - fall[0]
-            tell(rise / max(known[1] + fall[1], 1e-300), f"the jump at {parameter}={t:.9g} rises")
+            tell(rise / known, f"the objective rises at the jump at {parameter}={t:.9g}")
         else:
+            tell(abs(rise) / known, f"the objective breaks at {parameter}={t:.9g} without a jump")
             tell(oracle.moved(before, after), f"w breaks at {parameter}={t:.9g} without a jump")
+    for t in inside.tolist():
+        stuck = _stuck(st, oracle, path, t)
+        if stuck and len(found) < 6:
+            found.append(f"at {parameter}={t:.9g} coordinate {stuck[0]} stands on a jump, not held")
+    if _tame(st, points):
+        for t in {float(breaks[0]), float(breaks[-1]), *(float(t) for t in inside[:2])}:
+            gain = better(st, points[t, "after"])
+            tell(gain / 1e-6, f"at {parameter}={t:.9g} DAQP finds a better point")
     found += _covered(problem, path, points, oracle)
     return found, worst
+
+
+def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:
+    """Who stands on a jump corner all along the segment around t without being held there."""
+    breaks = path.breakpoints
+    start, stop = path.traced
+    near = np.argsort(np.abs(breaks - t))[:2]
+    a, z = (float(breaks[k]) for k in np.sort(near))
+    if abs(z - a) <= 1e-8 * abs(stop - start):
+        return []
+    standing: Any = None
+    for at, side in ((a, "after"), (t, "after"), (z, "before")):
+        p = Point.of(st, at, path.alpha(at, side), path.border_multipliers(at, side))
+        here = set(oracle.standing(p).tolist())
+        standing = here if standing is None else standing & here
+        if not standing:
+            return []
+    return loose(st, p, sorted(standing))
+
+
+def _tame(st: Statement, points: Any) -> bool:
+    """Whether a solver in double precision without scaling can be asked at all."""
+    lines = [p.line for p in points.values()]
+    numbers = [st.Q, st.B, *(line.slope for line in lines), *(line.corner for line in lines)]
+    sizes = np.abs(np.concatenate([np.ravel(v) for v in numbers]).astype(float))
+    flat = not any(np.any(line.bend) for line in lines)
+    small = bool(np.max(sizes[np.isfinite(sizes)]) <= 1e4)
+    return flat and small and len(st.Q) <= 30 and bool(np.any(st.Q))
 
 
 def _covered(problem: HostileProblem, path: Path, points: Any, oracle: Examiner) -> list[str]:
@@ -144,22 +187,30 @@ def _covered(problem: HostileProblem, path: Path, points: Any, oracle: Examiner)
             found.append(f"the span is {path.span}, declared {declared}")
         return found
     p = points[first, "before"]
-    given = problem.given
-    y = np.asarray(given["y"], np.longdouble)
-    if given["plugin"] == "hinge-ramp":
-        i = int(np.argmin(p.u))
-        contact, ahead = float(p.u[i]), 1.0
-    else:
-        i = int(np.argmax(np.abs(y - p.u)))
-        contact, ahead = float(np.abs(y - p.u)[i]), -1.0
-    room = 1e-8 * abs(contact) + float(oracle.blur(p)[i]) + 1e-12 * float(np.abs(y[i]))
+    at, inward = _contact(problem, p), np.sign(declared[1] - declared[0])
+    i, contact = max(at, key=lambda found: -inward * found[1])
+    room = 1e-8 * abs(contact) + float(oracle.blur(p)[i]) + 1e-11 * abs(float(p.u[i]))
     if start != stop and abs(start - contact) > room:
         found.append(f"the path starts at {start:.9g}, the first contact is at {contact:.9g}")
     # With nothing left to trace the first contact lies beyond the stop.
-    end = stop if given["plugin"] == "hinge-ramp" or given["s_stop"] else 0.0
-    if start == stop and ahead * (end - contact) > 10 * room:
+    if start == stop and inward * (declared[1] - contact) > 10 * room:
         found.append(f"one point at {start:.9g}, but the first contact is at {contact:.9g}")
     return found
+
+
+def _contact(problem: HostileProblem, p: Point) -> list[tuple[int, float]]:
+    """Where each jump, on its way in from infinity, meets its response."""
+    given, n = problem.given, p.u.size
+    if given.get("plugin") == "hinge-ramp":
+        jumps = [(np.zeros(n), 1.0)]
+    elif "plugin" in given:
+        y = np.asarray(given["y"], np.longdouble)
+        jumps = [(y, -1.0), (y, 1.0)]
+    else:
+        model: Any = problem.model
+        jumps = [(np.broadcast_to(c.const, (n,)), c.rate) for kind, c in model.corners
+                 if kind.__name__ == "Jump" and np.any(c.rate)]  # fmt: skip
+    return [(i, float((p.u[i] - const[i]) / rate)) for const, rate in jumps for i in range(n)]
 
 
 # ---------------------------------------------------------------------- one problem
@@ -222,20 +273,23 @@ def _refused(problem: HostileProblem, path: Path) -> tuple[str, float]:
 # ---------------------------------------------------------------------- many problems
 
 
-def _work(pipe: Any) -> None:
+Judge = Callable[[int], Outcome]
+
+
+def _work(pipe: Any, judge: Judge) -> None:
     compile_now()
     pipe.send(None)
     while (seed := pipe.recv()) is not None:
-        pipe.send(examine(seed))
+        pipe.send(judge(seed))
 
 
 class Worker:
     """A process that examines one problem at a time and is ended when one takes too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, judge: Judge) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(other,), daemon=True)
+        self.process = context.Process(target=_work, args=(other, judge), daemon=True)
         self.process.start()
         other.close()
         if not self.pipe.poll(READY):
@@ -246,8 +300,9 @@ class Worker:
         """The outcome; None if there is none in time or the process died."""
         self.pipe.send(seed)
         try:
-            return self.pipe.recv() if self.pipe.poll(limit) else None  # type: ignore[no-any-return]
+            return self.pipe.recv() if self.pipe.poll(limit) else None
         except EOFError:
+            self.process.join()
             return None
 
     def end(self) -> None:
@@ -255,9 +310,9 @@ class Worker:
         self.process.join()
 
 
-def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
+def run(seeds: Iterable[int], limit: float = LIMIT, judge: Judge = examine) -> Iterator[Outcome]:
     """Examine problems one after the other."""
-    worker = Worker()
+    worker = Worker(judge)
     try:
         for seed in seeds:
             outcome = worker.examine(seed, limit)
@@ -267,7 +322,7 @@ def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
                 cause = f"nothing after {limit:g} s" if died is None else f"exit code {died}"
                 outcome = Outcome(seed, kind, hostile_problem(seed).name, cause, limit)
                 worker.end()
-                worker = Worker()
+                worker = Worker(judge)
             yield outcome
     finally:
         worker.end()
@@ -275,3 +330,13 @@ def run(seeds: Iterable[int], limit: float = LIMIT) -> Iterator[Outcome]:
 
 def counted(outcomes: Iterable[Outcome]) -> Counter[str]:
     return Counter(o.kind for o in outcomes)
+
+
+if __name__ == "__main__":
+    first, last = (int(v) for v in sys.argv[1].split(":"))
+    seen = []
+    for found in run(range(first, last)):
+        seen.append(found)
+        if found.kind != "certified":
+            print(f"{found.seed} {found.kind}: {found.name}\n    {found.cause}", flush=True)
+    print(dict(counted(seen)))

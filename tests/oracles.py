@@ -280,9 +280,11 @@ Long = npt.NDArray[np.longdouble]
 # A point is right where it is this near to the conditions, on each coordinate's own scale, ...
 OWN = 1e-8
 # ... or solves exactly a problem whose numbers differ from the given ones by no more than this.
-DATA = 1e-12
+DATA = 1e-11
 # What solving in double precision leaves of the largest terms met on the way.
 SOLVED = 1e-14
+# What the rounding of each alpha, known or interpolated, does to a sum of tens of terms.
+ROUNDED = 4e-15
 
 
 @attrs.frozen
@@ -324,7 +326,7 @@ class Statement:
     """``u = Q alpha + B b``, ``B' alpha = e(t)``, every (u_i, alpha_i) on polyline i.
 
     `size` bounds what the numbers behind Q_ij sum up: ``|dQ_ij| <= eps * size_ij`` where each of
-    them changes by eps of itself.
+    them changes by eps of itself.  With `features` Q is features features'.
     """
 
     Q: Long
@@ -332,6 +334,16 @@ class Statement:
     B: Long
     target: Any  # t -> (e, terms of e)
     polyline: Any  # t -> Polyline
+    features: Long | None = None
+
+    @property
+    def centred(self) -> Long | None:
+        """The features without what b can make up for: an offset in them changes b alone."""
+        F = self.features
+        if F is None or not self.B.size:
+            return F
+        B = np.asarray(self.B, float)
+        return F - self.B @ np.linalg.lstsq(B, np.asarray(F, float), rcond=None)[0]
 
 
 @attrs.frozen
@@ -344,6 +356,7 @@ class Point:
     u: Long
     terms: Long  # of u: what its sum adds up
     spread: Long  # of u: the same by lengths |phi_i||phi_j|
+    stored: Long  # what numbers of double precision leave of the sum, however they were found
     line: Polyline
 
     @classmethod
@@ -354,7 +367,14 @@ class Point:
         length = np.sqrt(np.diagonal(problem.size))
         terms = problem.size @ np.abs(alpha) + shift
         spread = length * (length @ np.abs(alpha)) + shift
-        return cls(t, alpha, b, u, terms, spread, problem.polyline(t))
+        F, own = problem.features, problem.centred
+        stored = ROUNDED * terms
+        if F is not None and own is not None:
+            shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
+            terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
+            inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
+            spread = np.minimum(spread, inner + shift)
+        return cls(t, alpha, b, u, terms, spread, stored, problem.polyline(t))
 
 
 class Examiner:
@@ -373,12 +393,16 @@ class Examiner:
             shares = column > 0
             self.common += column * np.median(self.peak[shares] / column[shares])
         # Where alpha ought to be 0 all the way: the slopes say what rounding is.
-        slopes = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))
-        self.usual = np.median(slopes)
+        self.usual = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))
+
+        # What is left of alphas of that size where all of them ought to be 0: the rounding of
+        # their rounding.
+        self.least = 1e-18 * self.length * (self.length @ self.usual)
 
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
-        return DATA * p.terms + SOLVED * (p.spread + self.peak + self.common)
+        shared = np.where(self.length > 0, SOLVED, DATA) * self.common
+        return DATA * p.terms + p.stored + SOLVED * (p.spread + self.peak) + shared + self.least
 
     def off(self, p: Point) -> Long:
         """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
@@ -396,7 +420,7 @@ class Examiner:
             at = np.clip(u, low, high)
             height = line.height(j, at)
             beyond = np.abs(u - at)
-            slack = OWN * np.minimum(np.maximum(np.abs(u), np.abs(at)), gap) + blur
+            slack = OWN * self._own(np.maximum(np.abs(u), np.abs(at)), gap) + blur
             end = np.where(u < low, j - 1, j).clip(0, line.corner.shape[1] - 1)
             slack = slack + DATA * _pick(line.corner_terms, end)
             room = self._alpha_room(p, np.abs(height)) + DATA * line.slope_terms[:, j]
@@ -408,7 +432,7 @@ class Examiner:
                 continue
             at = np.where(np.isfinite(line.corner[:, j]), line.corner[:, j], 0)
             top, bottom = line.height(j, at), line.height(j + 1, at)
-            slack = OWN * np.minimum(np.abs(at), gap) + blur + DATA * line.corner_terms[:, j]
+            slack = OWN * self._own(np.abs(at), gap) + blur + DATA * line.corner_terms[:, j]
             steep = np.maximum(_real(top), _real(bottom))
             room = self._alpha_room(p, steep)
             room = room + DATA * np.maximum(line.slope_terms[:, j], line.slope_terms[:, j + 1])
@@ -416,6 +440,12 @@ class Examiner:
             far = np.maximum(_part(np.abs(u - at), slack), _part(beyond, room))
             best = np.fmin(best, np.where(np.isfinite(line.corner[:, j]), far, INF))
         return best
+
+    def _own(self, size: Long, gap: Long) -> Long:
+        """The scale of u: its size, but no more than the least distance between two corners, of
+        which a millionth is something even where u is 0 (or what u is the sum of, if less)."""
+        least = np.minimum(np.where(np.isfinite(gap), 1e-6 * gap, 0), self.peak)
+        return np.minimum(np.maximum(size, least), gap)
 
     def _least_gap(self, line: Polyline) -> Long:
         """The least distance between two corners of a coordinate: a target of 1e8 with a
@@ -443,29 +473,132 @@ class Examiner:
         off = np.abs(self.problem.B.T @ p.alpha - e)
         sizes = np.abs(self.problem.B).T @ np.abs(p.alpha) + terms
         most = np.abs(self.problem.B).T @ np.maximum(self.most, self.usual)
-        return float(np.max(_part(off, OWN * sizes + SOLVED * most)))
+        return float(np.max(_part(off, OWN * sizes + 10 * SOLVED * most)))
+
+    def standing(self, p: Point) -> Any:
+        """The coordinates on a jump corner of some height, where u is known well enough to tell."""
+        near = np.zeros(p.u.size, bool)
+        gap = self._least_gap(p.line)
+        for j in np.flatnonzero(p.line.jump):
+            real = np.isfinite(p.line.corner[:, j])
+            corner = np.where(real, p.line.corner[:, j], 0)
+            rise = p.line.height(j + 1, corner) - p.line.height(j, corner)
+            real &= rise > 1e-9 * (p.line.slope_terms[:, j] + p.line.slope_terms[:, j + 1])
+            last = 1e-14 * (p.line.corner_terms[:, j] + p.spread + self.peak)
+            near |= real & (np.abs(p.u - corner) <= last) & (last <= 1e-9 * gap)
+        return np.flatnonzero(near)
 
     def objective(self, p: Point, origin: Long) -> tuple[float, float]:
         """The objective, and how well it is known."""
         w = self.problem.Q @ p.alpha
         half = 0.5 * float(p.alpha @ w)
         losses = p.line.losses(p.u, origin)
-        e, _ = self.problem.target(p.t)
+        e, e_terms = self.problem.target(p.t)
         linear = float(e @ p.b) if p.b.size else 0.0
         steep = np.max(_real(p.line.slope), axis=1)
         steep = np.maximum(steep, np.abs(p.alpha))
-        size = abs(half) + float(np.abs(losses).sum()) + abs(linear)
-        return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ self.blur(p))
+        size = abs(half) + float(np.abs(losses).sum()) + float(e_terms @ np.abs(p.b))
+        blur = self.blur(p) + DATA * np.max(p.line.corner_terms, axis=1)
+        return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ blur)
 
     def moved(self, p: Point, q: Point) -> float:
-        """How far w moves between two points that ought to be one; 1 is as far as may be."""
+        """How far ``Q alpha`` moves between two points that ought to be one; 1 is as far as may
+        be, relative to u or to the whole of w."""
         change = q.alpha - p.alpha
-        square = max(float(change @ (self.problem.Q @ change)), 0.0)
-        norm = max(float(p.alpha @ (self.problem.Q @ p.alpha)), 0.0)
-        weight = self.length @ (np.abs(p.alpha) + np.abs(q.alpha))
-        blur = DATA * float(np.abs(change) @ (self.problem.size @ np.abs(change)))
-        blur += (1e-12 * float(weight)) ** 2 + (SOLVED * self.weight) ** 2
-        return square**0.5 / max((1e-7 * norm**0.5) + blur**0.5, 1e-300)
+        move = self.problem.Q @ change
+        square, norm = (max(float(a @ (self.problem.Q @ a)), 0.0) for a in (change, p.alpha))
+        allowed = 1e-7 * np.maximum(np.abs(p.u), np.abs(self.problem.Q @ p.alpha))
+        allowed = allowed + self.blur(p) + self.blur(q) + 1e-7 * self._nearest(p)
+        off = float(np.max(_part(np.abs(move), allowed)))
+        return min(off, square**0.5 / max(1e-7 * norm**0.5, 1e-300))
+
+    @staticmethod
+    def _nearest(p: Point) -> Long:
+        """The size of the corner nearest to each response."""
+        away = np.abs(np.where(np.isfinite(p.line.corner), p.line.corner - p.u[:, None], INF))
+        return _real(_pick(p.line.corner, np.argmin(away, axis=1)))
+
+
+def loose(problem: Statement, p: Point, standing: Any) -> list[int]:
+    """Which of the coordinates `standing` on a jump corner can leave it while all on knots stay:
+    those could only be at a maximum."""
+    on_knot = np.zeros(p.u.size, bool)
+    for j in np.flatnonzero(~p.line.jump):
+        corner = p.line.corner[:, j]
+        on_knot |= np.abs(p.u - corner) <= 1e-7 * np.maximum(np.abs(corner), np.abs(p.u))
+    rows = np.hstack([_factor(problem.Q), np.asarray(problem.B, float)])
+    length = np.linalg.norm(rows, axis=1)
+    rows = rows / np.where(length > 0, length, 1)[:, None]
+    held = rows[on_knot]
+    if len(held):
+        basis = np.linalg.svd(held, full_matrices=False)
+        held = basis[2][basis[1] > 1e-9 * basis[1][0]]
+    left = rows - (rows @ held.T) @ held if len(held) else rows
+    free = (np.linalg.norm(left, axis=1) > 1e-3) & (length > 0)
+    return [int(i) for i in standing if free[i]]
+
+
+def _factor(Q: Long) -> Array:
+    return square_root(np.asarray(Q, float)) if np.any(Q) else np.zeros((len(Q), 0))
+
+
+def better(problem: Statement, p: Point) -> float:
+    """By what part of its terms the objective could be lower with every response on its branch
+    (between the jumps around it), as far as DAQP can tell; 0 if it cannot.
+
+    Any point it finds bounds the optimum from above, however exact it is, so that there is nothing
+    to trust but this evaluation of the objective.
+    """
+    line, n = p.line, p.u.size
+    jumps = line.corner[:, line.jump]
+    if np.any(np.abs(p.u[:, None] - jumps) <= 1e-6 * np.maximum(np.abs(jumps), 1.0)):
+        return 0.0  # which branch it is on is not for this function to say
+    low, high = np.full(n, -INF), np.full(n, INF)
+    first, last = np.zeros(n, int), np.full(n, line.slope.shape[1] - 1)
+    for j in np.flatnonzero(line.jump):
+        right = np.asarray(p.u > line.corner[:, j])
+        first[right] = j + 1
+        low[right] = np.maximum(low, np.asarray(line.corner[:, j], float))[right]
+        ends = ~right & (last > j)
+        last[ends] = j
+        high[ends] = np.minimum(high, np.asarray(line.corner[:, j], float))[ends]
+    planes = []
+    for i in range(n):
+        own = []
+        for j in range(first[i], last[i] + 1):
+            slope = float(line.slope[i, j])
+            start, stop = (float(end[i]) for end in line.ends(j))
+            if slope == INF:
+                low[i] = max(low[i], stop)
+            elif slope == -INF:
+                high[i] = min(high[i], start)
+            else:
+                # Every piece touches the loss at one of its ends; losses are 0 where u is now.
+                at = stop if np.isfinite(stop) else start
+                at = at if np.isfinite(at) else float(p.u[i])
+                place = np.array(p.u)
+                place[i] = at
+                value = float(line.losses(place, p.u)[i])
+                own.append((-slope, value + slope * at))
+        planes.append(own or [(0.0, 0.0)])
+    e = np.asarray(problem.target(p.t)[0], float)
+    phi, border = _factor(problem.Q), np.asarray(problem.B, float)
+    try:
+        found = solve_primal(phi, border, e, planes, low, high)
+    except (Infeasible, RuntimeError, ValueError):
+        return 0.0
+    half = 0.5 * float(p.alpha @ (problem.Q @ p.alpha))
+    here = half + float(e @ np.asarray(p.b, float))
+    there = 0.5 * float(found.w @ found.w) + float(e @ found.b)
+    u = np.clip(found.u, low, high)
+    if np.max(np.abs(u - found.u), initial=0.0) > 1e-9 * max(1.0, float(np.abs(u).max())):
+        return 0.0
+    losses = line.losses(np.asarray(u, np.longdouble), p.u)
+    steep = np.maximum(np.max(_real(line.slope), axis=1), np.abs(p.alpha))
+    size = abs(half) + float(np.abs(e) @ np.abs(np.asarray(p.b, float)))
+    size += float(steep @ np.maximum(np.abs(p.u), np.max(_real(line.corner), axis=1)))
+    size += 1e-3 * float(np.abs(p.alpha) @ p.terms)
+    return (here - there - float(losses.sum())) / max(size, 1e-300)
 
 
 def _real(values: Long) -> Long:
@@ -491,7 +624,7 @@ def program(form: dict[str, Any], border: Any, target: Any, lines: Any) -> State
         Q, size = F @ F.T, np.abs(F) @ np.abs(F).T
     B = np.zeros((len(Q), 0)) if border is None else np.asarray(border)
     B = B.reshape(len(Q), -1).astype(np.longdouble)
-    return Statement(Q, size, B, target, lines)
+    return Statement(Q, size, B, target, lines, None if "Q" in form else F)
 
 
 def machine(given: dict[str, Any]) -> Statement:
@@ -521,7 +654,8 @@ def machine(given: dict[str, Any]) -> Statement:
 
     B = sign[:, None] if given["fit_intercept"] else np.zeros((n, 0), np.longdouble)
     zero = np.zeros(B.shape[1], np.longdouble)
-    return Statement(K * np.outer(sign, sign), size, B, lambda t: (zero, zero), lines)
+    features = sign[:, None] * X if given["kernel"] == "linear" else None
+    return Statement(K * np.outer(sign, sign), size, B, lambda t: (zero, zero), lines, features)
 
 
 def _kernel(X: Long, given: dict[str, Any]) -> tuple[Long, Long]:

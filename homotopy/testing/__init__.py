@@ -2,8 +2,8 @@
 
     from homotopy.testing import check_plugin, hostile_problems
 
-`check_plugin` is the conformance check of a plugin; `hostile_problems` are legal problems made to be
-as ugly as they come.
+`check_plugin` is the conformance check of a plugin; `hostile_problems` are legal problems, as ugly
+as they come.
 """
 
 from homotopy.testing.conformance import check_plugin

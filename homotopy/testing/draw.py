@@ -69,11 +69,11 @@ class Draw:
             self.note(kind)
         X = rng.normal(size=(n, d))
         if kind == "grid":
-            return np.round(self.pick(1.0, 2.0) * X)
+            return np.asarray(np.round(self.pick(1.0, 2.0) * X))
         if kind == "binary":
             return (X > 0.0).astype(float)
         if kind == "one-hot":
-            return np.eye(d)[rng.integers(d, size=n)]
+            return np.asarray(np.eye(d)[rng.integers(d, size=n)])
         if kind == "symmetric":
             half = X[: (n + 1) // 2]
             return np.vstack([half, -half])[:n]

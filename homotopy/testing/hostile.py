@@ -7,9 +7,9 @@
         path = Homotopy(problem.model).trace()
         assert path.certify().ok, problem.name
 
-Every uglier thing that has once gone wrong somewhere is drawn at random, several at a time: rows
-that are equal, opposite, zero or 1e-6 to 1e-14 apart; integer grids, one-hot columns, symmetry, rank
-one; features and targets from 1e-8 to 1e8, far from 0, and in mixed units; weights over six decades
+What has gone wrong somewhere once is drawn at random, several things at a time: rows that are
+equal, opposite, zero or 1e-6 to 1e-14 apart; integer grids, one-hot columns, symmetry, rank one;
+features and targets from 1e-8 to 1e8, far from 0, and in mixed units; weights over six decades
 and 0; C from 1e-6 to 1e6; one row, two, fewer rows than columns; sparse input; bounds that never
 bind, corners at infinity, several border columns, walls, slanted pieces, forms near singular or 0.
 """
@@ -55,7 +55,7 @@ class HostileProblem:
 
 
 def hostile_problem(seed: int) -> HostileProblem:
-    """The problem with this seed; two of three are tables for the plugins that are installed."""
+    """The problem with this seed; most are tables for the plugins that are installed."""
     draw = Draw(seed)
     plugins = [name for name in MACHINES if name in installed_plugins()]
     if plugins and draw.chance(0.6):

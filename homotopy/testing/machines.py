@@ -46,7 +46,8 @@ def machine(draw: Draw, plugin: str) -> Made:
     if kernel != "precomputed" and draw.chance(0.12):
         draw.note("sparse")
         X = sp.csr_matrix(X)
-    model = load_plugin(plugin)(X, y, **options)
+    plugin_class: Any = load_plugin(plugin)
+    model = plugin_class(X, y, **options)
     border = ", intercept" if options["fit_intercept"] else ""
     name = draw.described(f"{plugin} along {path}", f"{kernel}, n = {n}, d = {d}{border}")
     return name, model, {"plugin": plugin, "X": X, "y": y, **options}

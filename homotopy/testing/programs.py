@@ -384,6 +384,75 @@ def ramp(draw: Draw) -> Made:
     return draw.described("ramp", f"n = {n}, d = {d}"), model, form
 
 
+def truncated(draw: Draw) -> Made:
+    """Losses cut off at a distance that comes in from infinity: only the jumps move."""
+    n, d = draw.count(40), draw.pick(1, 2, 5)
+    X = draw.rows(n, d)
+    y = draw.targets(X)
+    C, weights = draw.cost(), draw.weights(n)
+    cost = C * (np.ones(n) if weights is None else weights)
+    border = np.ones((n, 1)) if draw.chance(0.5) else None
+    stop = draw.pick(0.3, 0.05) * (float(np.ptp(y)) or float(np.abs(y).max()) or 1.0)
+    jumps = [(Jump, Line(y, -1.0)), (Jump, Line(y, 1.0))]
+    form = _form(draw, X)
+    if draw.chance(0.5):
+        slopes = [Line(0.0), Line(cost * y), Line(0.0)]
+        model = Declared(form, (INF, stop), slopes, jumps, bends=(0.0, cost, 0.0), border=border)
+        return draw.described("truncated squares", f"n = {n}, d = {d}"), model, form
+    corners = [jumps[0], (Knot, Line(y)), jumps[1]]
+    slopes = [Line(0.0), Line(cost), Line(-cost), Line(0.0)]
+    model = Declared(form, (INF, stop), slopes, corners, border=border)
+    return draw.described("truncated residuals", f"n = {n}, d = {d}"), model, form
+
+
+def unlabelled(draw: Draw) -> Made:
+    """Some coordinates with a hinge, the others pushed away from 0 harder and harder."""
+    n, d, rng = draw.count(40), draw.pick(1, 2, 5), draw.rng
+    X = draw.rows(n, d)
+    loose = (rng.random(n) < draw.pick(0.3, 0.8)).astype(float)
+    sign = np.where((loose == 0.0) & (rng.random(n) < 0.5), -1.0, 1.0)
+    cost, most = draw.cost() * (1.0 - loose), draw.cost()
+    slopes = [Line(cost), Line(cost, -loose), Line(cost, loose), Line(0.0)]
+    corners = [(Knot, Line(-1.0)), (Jump, Line(0.0)), (Knot, Line(1.0))]
+    form = _form(draw, sign[:, None] * X)
+    model = Declared(form, (0.0, most), slopes, corners)
+    return draw.described("unlabelled rows", f"n = {n}, d = {d}"), model, form
+
+
+def regularisation(draw: Draw) -> Made:
+    """The hinge with a cost that grows over many decades, one or more border columns."""
+    n, d = draw.count(40), draw.pick(1, 2, 5, 20)
+    X = draw.rows(n, d)
+    y = draw.labels(X) if n > 1 else np.ones(1)
+    weights = draw.weights(n)
+    stop = draw.decade(0, 6)
+    draw.note(f"C from 1e-3 to {stop:g}")
+    border = y[:, None].copy() if draw.chance(0.6) else None
+    form = _form(draw, y[:, None] * X)
+    slopes = [Line(0.0, 1.0 if weights is None else weights), Line(0.0)]
+    model = Declared(form, (1e-3, stop), slopes, [(Knot, Line(1.0))], border=border)
+    return draw.described("hinge along C", f"n = {n}, d = {d}"), model, form
+
+
+def trend(draw: Draw) -> Made:
+    """The dual of a trend filter: a banded form whose condition grows with the order."""
+    n, order, rng = draw.pick(5, 12, 40), draw.pick(1, 2, 3), draw.rng
+    y = np.cumsum(rng.normal(size=n + order))
+    if draw.chance(0.4):
+        draw.note("integer signal")
+        y = np.round(y)
+    if draw.chance(0.4):
+        by = draw.decade(-8, 8)
+        draw.note(f"signal x {by:g}")
+        y = by * y
+    D = np.diff(np.eye(n + order), n=order, axis=0)
+    form = {"features": D}
+    most = float(np.abs(np.linalg.solve(D @ D.T, D @ y)).max()) or 1.0
+    slopes, corners = [Line(0.0, 1.0), Line(0.0, -1.0)], [(Knot, Line(D @ y))]
+    model = Declared(form, (1.01 * most, 1e-3 * most), slopes, corners)
+    return draw.described("trend filter", f"n = {n}, order {order}"), model, form
+
+
 # ---------------------------------------------------------------------- what they share
 
 
@@ -404,5 +473,6 @@ def _form(draw: Draw, features: Array) -> dict[str, Array]:
 
 
 PROGRAMS = (
-    constrained, control, boxed, boxed, frontier, linear_program, regression, regression, ramp, ramp,
-)  # fmt: skip
+    *(constrained, control, frontier, linear_program, trend, unlabelled, truncated),
+    *(boxed, boxed, regression, regression, regularisation, ramp, ramp),
+)

@@ -1,0 +1,220 @@
+"""Whatever the problem: a path that is certified and passes the oracle, or a reason why not."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+
+import attrs
+import numpy as np
+import pytest
+from hostile import Outcome, counted, examine, faults, run
+
+from homotopy import Homotopy, registry
+from homotopy.testing import hostile_problem, hostile_problems
+
+FEW, MANY = 300, 10_000
+# Part of the problems that may be declined.
+DECLINED = 0.02
+
+
+def proved(seeds):
+    outcomes = list(run(seeds))
+    bad = [o for o in outcomes if o.kind not in ("certified", "declined")]
+    told = "\n".join(f"{o.seed} {o.kind}: {o.name}\n    {o.cause}" for o in bad[:20])
+    assert not bad, f"{dict(counted(outcomes))}\n{told}"
+    declined = [o for o in outcomes if o.kind == "declined"]
+    told = "\n".join(f"{o.seed}: {o.name}\n    {o.cause}" for o in declined[:20])
+    assert len(declined) <= DECLINED * len(outcomes), f"{len(declined)} declined\n{told}"
+    assert all(o.cause for o in declined)
+
+
+@pytest.mark.parametrize("first", range(0, FEW, 150))
+def test_hostile_problems(first):
+    proved(range(first, first + 150))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(FEW, MANY, 485))
+def test_many_hostile_problems(first):
+    proved(range(first, first + 485))
+
+
+# ---------------------------------------------------------------------- the problems
+
+
+def test_a_seed_makes_the_same_problem_alone():
+    for k, problem in enumerate(itertools.islice(hostile_problems(40), 20)):
+        again = hostile_problem(40 + k)
+        assert (problem.seed, problem.name) == (again.seed, again.name)
+        for key, value in problem.given.items():
+            other = again.given[key]
+            if hasattr(value, "toarray"):
+                value, other = value.toarray(), other.toarray()
+            np.testing.assert_array_equal(value, other)
+
+
+@pytest.fixture(scope="module")
+def names():
+    return [problem.name for problem in itertools.islice(hostile_problems(), FEW)]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("apart", "repeated rows", "opposite twins", "zero rows", "grid", "binary", "one-hot"),
+        *("symmetric", "rank one", "features x", "targets x", "columns from", "away from 0"),
+        *("weights over six decades", "some 0", "C = ", "n = 1,", "n = 2,", "sparse", "timestamp"),
+        *("linear", "rbf", "poly", "precomputed", "along theta", "along s", "one against all"),
+        *("bounds of", "bounds at infinity", "jumps at infinity", "knots at infinity"),
+        *("3 border columns", "slanted", "near singular", "more unknowns than rows", "control"),
+        *("linear program", "overlapping caps", "lasso", "Huber", "trend", "truncated"),
+    ],
+)
+def test_every_ugliness_is_among_the_first(what, names):
+    assert any(what in name for name in names)
+
+
+def test_the_engine_makes_programs_where_no_plugin_is_installed(monkeypatch):
+    monkeypatch.setattr("homotopy.testing.hostile.installed_plugins", lambda: ())
+    for problem in itertools.islice(hostile_problems(), 20):
+        assert "plugin" not in problem.given
+
+
+def test_making_problems_imports_no_plugin_beforehand():
+    code = "import sys, homotopy.testing; sys.exit('homotopy_plugins' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert set(registry.installed_plugins()) >= {"hinge-ramp", "lad-ramp"}
+
+
+# ---------------------------------------------------------------------- the oracle
+
+
+class Spoiled:
+    """A path with alpha, b or anything else put wrong."""
+
+    def __init__(self, path, **changes):
+        self._path, self._changes = path, changes
+
+    def __getattr__(self, name):
+        return self._changes.get(name, getattr(self._path, name))
+
+
+# A few that are certified, of every kind.
+SOUND = (3, 4, 12, 16, 20, 21, 22, 38, 40, 60)
+
+
+@pytest.fixture(scope="module")
+def traced():
+    found = []
+    for seed in SOUND:
+        problem = hostile_problem(seed)
+        path = Homotopy(problem.model).trace()
+        assert not faults(problem, path)[0], problem.name
+        found.append((problem, path))
+    return found
+
+
+def refused(problem, path, **changes):
+    found = faults(problem, Spoiled(path, **changes))[0]
+    assert found, f"{problem.seed} {problem.name}: {', '.join(changes)} spoiled and passed"
+    return found
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
+def test_the_oracle_sees_one_alpha_moved(traced, size):
+    for problem, path in traced:
+        start = path.traced[0]
+        i = int(np.argmax(np.abs(path.alpha(start)) * np.sqrt(path.problem.gram.diag)))
+
+        def moved(t, side="after", i=i, path=path):
+            alpha = path.alpha(t, side)
+            alpha[i] *= 1.0 + size
+            return alpha
+
+        if path.alpha(start)[i] != 0.0:
+            refused(problem, path, alpha=moved)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
+def test_the_oracle_sees_b_moved(traced, size):
+    for problem, path in traced:
+        if path.problem.border.shape[1] == 0:
+            continue
+        scale = np.abs(path.response(path.traced[0])).max()
+
+        def moved(t, side="after", path=path, scale=scale):
+            return path.border_multipliers(t, side) + size * scale
+
+        on_knot = any(np.any(path.pieces(t) % 2 == 1) for t in path.breakpoints[:3])
+        if on_knot:
+            refused(problem, path, border_multipliers=moved)
+
+
+def test_the_oracle_sees_a_jump_that_is_not_recorded(traced):
+    jumped = [(p, path) for p, path in traced if any(j.moved for j in path.jumps)]
+    assert jumped
+    for problem, path in jumped:
+        found = refused(problem, path, jumps=())
+        assert any("without a jump" in what for what in found)
+
+
+def test_the_oracle_sees_a_jump_taken_backwards(traced):
+    jumped = [(p, path) for p, path in traced if any(j.moved for j in path.jumps)]
+    other = {"before": "after", "after": "before"}
+    for problem, path in jumped:
+        found = refused(
+            problem,
+            path,
+            alpha=lambda t, side="after", path=path: path.alpha(t, other[side]),
+            border_multipliers=lambda t, side="after", path=path: path.border_multipliers(
+                t, other[side]
+            ),
+        )
+        assert any("objective rises" in what for what in found)
+
+
+def test_the_oracle_sees_a_path_that_ends_early(traced):
+    for problem, path in traced:
+        start, stop = path.traced
+        if start != stop:
+            cut = path.breakpoints[:-1]
+            found = refused(problem, path, breakpoints=cut, traced=(start, float(cut[-1])))
+            assert any("complete, but traced" in what for what in found)
+
+
+# ---------------------------------------------------------------------- the runner
+
+
+def strange(seed):
+    """Stands for `examine`: what a problem may do to its process."""
+    if seed == 1:
+        time.sleep(60.0)
+    if seed == 2:
+        os._exit(3)
+    return Outcome(seed, "certified")
+
+
+def test_a_problem_that_hangs_or_kills_its_process_is_told_and_the_others_go_on():
+    outcomes = list(run(range(4), limit=1.0, judge=strange))
+    assert [o.kind for o in outcomes] == ["certified", "hung", "crashed", "certified"]
+    assert "exit code 3" in outcomes[2].cause
+
+
+def test_warnings_and_foreign_errors_are_told(monkeypatch):
+    def warn(problem):
+        np.float64(1.0) / np.float64(0.0)
+
+    def fail(problem):
+        raise KeyError("lost")
+
+    monkeypatch.setattr("hostile._judge", warn)
+    assert examine(0).kind == "warned"
+    monkeypatch.setattr("hostile._judge", fail)
+    outcome = examine(0)
+    assert outcome.kind == "crashed"
+    assert "KeyError" in outcome.cause
+    assert attrs.asdict(outcome)["seed"] == 0
