@@ -376,6 +376,13 @@ class Tracker(Memory):
         """The largest residual beyond what rounding explains."""
         return float((self.residuals() - 10.0 * self.rounding()).max())
 
+    def judge(self, target: Array) -> float:
+        """How far the point is off, as a part of its scales; the worst is remembered."""
+        off = max(self.excess(), self.imbalance(target))
+        # NaN is as bad as can be.
+        self.doubt = max(self.doubt, off) if off == off else INF
+        return off
+
     def _maintain(self) -> None:
         """Recompute u; where the residual has grown, make the point exact again on the spot."""
         now, tol = self.now, self.tolerances
@@ -385,7 +392,8 @@ class Tracker(Memory):
             self.reset_pull()
         target = self.problem.target(now.t)
         for attempt in range(2):
-            if max(self.excess(), self.imbalance(target)) <= tol.repair:
+            off = self.judge(target)
+            if off <= tol.repair:
                 return
             if attempt == 0 and now.actives:
                 phase, now.in_jump = now.in_jump, state.REFINING
