@@ -401,7 +401,8 @@ class _Trace:
         tracker = self.tracker
         if tracker.border.shape[1] != 1:
             return False
-        fall, rise = slack_of_border(tracker.border, snap, tracker.alpha, tracker.u)
+        usual = tracker.usual_alpha()
+        fall, rise = slack_of_border(tracker.border, snap, tracker.alpha, tracker.u, usual)
         size = tracker.now.size_scale / float(np.abs(tracker.border).max())
         slack = self.options.tolerances.slack
         if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > slack * size):

@@ -367,10 +367,18 @@ class Tracker(Memory):
             return 0.0
         self.column.off[:] = self.border.T @ self.alpha - target
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        # What has been larger leaves its rounding behind.
-        self._heaviest = np.maximum(self._heaviest, size)
+        # What has been larger leaves its rounding behind, and so do alphas of the usual size.
+        usual = np.abs(self.border).T @ self.usual_alpha()
+        self._heaviest = np.maximum(self._heaviest, np.maximum(size, usual))
         excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
         return float((excess / np.maximum(size, 1e-300)).max())
+
+    def usual_alpha(self) -> Array:
+        """What alpha of each coordinate is like: its slopes, or what moves its response by its
+        scale."""
+        spot = self.here.spot
+        size = np.divide(self.size_of_u(), spot.diag, out=np.zeros(spot.size), where=spot.diag > 0)
+        return np.where(spot.height > 0.0, np.minimum(size, spot.height), size)
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
