@@ -225,7 +225,11 @@ class _Trace:
     """One run: the tracker, who watches it, and how it ended."""
 
     def __init__(
-        self, options: Homotopy, progress: bool, callback: Callback | None, deadline: float
+        self,
+        options: Homotopy,
+        progress: bool,
+        callback: Callback | None,
+        deadline: float = np.inf,
     ) -> None:
         self.options, self.callback = options, callback
         self.problem = Problem.compile(options.model)

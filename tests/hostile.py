@@ -52,6 +52,12 @@ class Outcome:
 # ---------------------------------------------------------------------- the oracle's view
 
 
+def _border(path: Path, t: float, side: str) -> Any:
+    """b for the rows as they were given, whatever the model moved them by."""
+    b = path.border_multipliers(t, side)
+    return np.array([path.intercept(t, side)]) if b.size == 1 else b
+
+
 def statement(problem: HostileProblem) -> Statement:
     """The problem for the oracle: numbers only."""
     if "plugin" in problem.given:
@@ -106,7 +112,7 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
     places = sides + [(float(t), "after") for t in inside]
     places = list(dict.fromkeys(places))
     points = {
-        (t, side): Point.of(st, t, path.alpha(t, side), path.border_multipliers(t, side))
+        (t, side): Point.of(st, t, path.alpha(t, side), _border(path, t, side))
         for t, side in places
     }
     oracle = Examiner(st, list(points.values()))
@@ -157,7 +163,7 @@ def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:
         return []
     standing: Any = None
     for at, side in ((a, "after"), (t, "after"), (z, "before")):
-        p = Point.of(st, at, path.alpha(at, side), path.border_multipliers(at, side))
+        p = Point.of(st, at, path.alpha(at, side), _border(path, at, side))
         here = set(oracle.standing(p).tolist())
         standing = here if standing is None else standing & here
         if not standing:

@@ -1,7 +1,7 @@
 """What a plugin declares: a `LossModel` with one polyline a coordinate, affine in t."""
 
 from homotopy.model.affine import Affine
-from homotopy.model.loss_model import LossModel, intercept
+from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
 from homotopy.model.problem import Problem
 
@@ -14,5 +14,4 @@ __all__ = [
     "Problem",
     "Slope",
     "Snapshot",
-    "intercept",
 ]

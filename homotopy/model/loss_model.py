@@ -17,7 +17,7 @@ from homotopy.errors import DataError, ModelError
 from homotopy.gram import Gram
 from homotopy.model.polyline import Jump, Knot, Slope
 
-__all__ = ["LossModel", "intercept"]
+__all__ = ["LossModel"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -99,6 +99,13 @@ class LossModel(ABC):
             "LossModel.decision_function to evaluate a path on new data"
         )
 
+    def intercept(self, alpha: Array, b: Array) -> Any:
+        """What `decision_function` is handed for the border multipliers b: by default b itself, a
+        float with one border column (0.0 with none), else an array."""
+        if b.size == 0:
+            return 0.0
+        return float(b[0]) if b.size == 1 else b
+
     def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
         """``decision_function`` at the same new data for many points of a path.
 
@@ -110,7 +117,7 @@ class LossModel(ABC):
             columns = zip(alphas.T, bs.T, strict=True)
             return np.stack(
                 [
-                    self.decision_function(X, np.ascontiguousarray(a), intercept(b))
+                    self.decision_function(X, np.ascontiguousarray(a), self.intercept(a, b))
                     for a, b in columns
                 ],
                 axis=1,
@@ -133,10 +140,3 @@ class LossModel(ABC):
             i = int(np.flatnonzero(~np.isfinite(target))[0])
             raise DataError(f"{name}: held-out target {i} is {target[i]}; targets must be finite")
         return target
-
-
-def intercept(b: Array) -> Any:
-    """b as users see it: a float with one border column (0.0 with none), else an array."""
-    if b.size == 0:
-        return 0.0
-    return float(b[0]) if b.size == 1 else b

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
-from homotopy.model import LossModel, Problem, intercept
+from homotopy.model import LossModel, Problem
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.segments import Segments, locate, nodes
 
@@ -174,8 +174,10 @@ class Path:
         return self._b_on(*self._locate(t, side))
 
     def intercept(self, t: float, side: str = "after") -> Any:
-        """b at `t`: a float with one border column (0.0 with none), else an array."""
-        return intercept(self.border_multipliers(t, side))
+        """The intercept of `decision_function` at `t`: a float with one border column (0.0 with
+        none), else an array."""
+        k, t = self._locate(t, side)
+        return self.model.intercept(self._alpha_on(k, t), self._b_on(k, t))
 
     def response(self, t: float, side: str = "after") -> Array:
         """``u = Q alpha + B b`` at `t`, computed from alpha."""
@@ -201,7 +203,9 @@ class Path:
     def decision_function(self, X: Any, t: float, side: str = "after") -> Array:
         """The fitted function at new data (models with a kernel)."""
         k, t = self._locate(t, side)
-        return self.model.decision_function(X, self._alpha_on(k, t), intercept(self._b_on(k, t)))
+        alpha = self._alpha_on(k, t)
+        intercept = self.model.intercept(alpha, self._b_on(k, t))
+        return self.model.decision_function(X, alpha, intercept)
 
     def validation_curve(
         self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None

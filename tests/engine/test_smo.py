@@ -107,7 +107,7 @@ def test_the_default_tolerance_is_kept_and_close_to_the_optimum_of_daqp(kind, ke
     assert found.violation <= 1e-3
     u = model.gram.matvec(found.alpha) + model.border @ found.b
     np.testing.assert_allclose(found.u, u, rtol=1e-9, atol=1e-9 * np.abs(u).max())
-    b = float(found.b[0]) if intercept else 0.0
+    b = model.model.intercept(found.alpha, found.b)
     assert reference.violation(found.alpha, b, 1.0, 0.5) <= 2e-3
     best = reference.convex().value
     assert best * (1 - 1e-9) <= objective <= best * (1 + 2e-3)

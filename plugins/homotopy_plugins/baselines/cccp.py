@@ -46,6 +46,7 @@ class CCCPResult:
     values : array (k,)
         The values of t, in the order of travel.
     alphas, intercepts : arrays (k, n) and (k, m)
+        As `Path.alpha` and `Path.intercept` give them.
     objectives : array (k,)
         The non-convex objective, comparable with `Path.objective`.
     rounds : array (k,)
@@ -100,11 +101,13 @@ def cccp(
         run.begin(start, problem.start if given is None else float(given[0]))
         grid = run.default_values() if given is None else given
         found = [run.solve(float(t)) for t in grid]
-    alphas, intercepts, objectives, rounds = (list(part) for part in zip(*found, strict=True))
+    alphas, borders, objectives, rounds = (list(part) for part in zip(*found, strict=True))
+    intercepts = [model.intercept(a, b) for a, b in zip(alphas, borders, strict=True)]
+    m = problem.border.shape[1]
     return CCCPResult(
         values=np.array(grid, dtype=float),
         alphas=np.array(alphas),
-        intercepts=np.array(intercepts).reshape(grid.size, problem.border.shape[1]),
+        intercepts=np.array(intercepts if m else []).reshape(grid.size, m),
         objectives=np.array(objectives),
         rounds=np.array(rounds, dtype=np.int64),
         converged=run.converged,

@@ -212,7 +212,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         self.support_vectors_ = np.empty((0, 0)) if pairwise else model.X[self.support_]
         self.__dict__.pop("coef_", None)
         if self.kernel == "linear":
-            self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+            self.coef_ = np.asarray(self.dual_coef_ @ model.centred(self.support_vectors_))
         parts = path.partition(t, side)
         called = np.sort(np.concatenate([parts[name] for name in model.outlier_pieces]))
         # At weight 1 an outlier is charged like any other row, and is none.

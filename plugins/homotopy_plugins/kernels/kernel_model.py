@@ -70,6 +70,7 @@ class KernelModel(LossModel):
         self.cache_size = positive(cache_size, "cache_size", name)
         self._function = self._kernel_function()
         self._check_kernel(name)
+        self.centre = self._find_centre()
         self.gram = self._build_gram()
         if self.fit_intercept:
             self.border = sign[:, None].copy()
@@ -135,6 +136,7 @@ class KernelModel(LossModel):
         if self.kernel == "precomputed":
             return DenseGram(X * np.outer(sign, sign))
         if self.kernel == "linear":
+            X = self.centred(X)
             return LinearGram(sp.diags(sign) @ X if sp.issparse(X) else X * sign[:, None])
         rows = kernel_rows(self.kernel, Z=X, **self._kernel_options())
 
@@ -152,6 +154,43 @@ class KernelModel(LossModel):
         options = [] if callable(self.kernel) else [getattr(self, k) for k in used[self.kernel]]
         inputs = (self.kernel, *options, X, sign)
         return KernelGram(columns, self._diagonal(), self.cache_size, inputs=inputs)
+
+    def _find_centre(self) -> Array | None:
+        """The mean of the rows, where moving them there changes nothing but the intercept.
+
+        A column far from 0 (a year, a timestamp) would leave few digits for what it varies by.
+        """
+        if self.kernel != "linear" or not self.fit_intercept:
+            return None
+        X, n = self.X, self.sign.size
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        if sp.issparse(X):
+            # Where there are zeros the column is as wide as it is far away, and stays sparse.
+            mean[X.getnnz(axis=0) < n] = 0.0
+        return mean
+
+    def centred(self, X: Any) -> Any:
+        """Rows of X as the model sees them: from `centre`, where it has one."""
+        if self.centre is None:
+            return X
+        if not sp.issparse(X):
+            return X - self.centre
+        rows = X.copy()
+        rows.data -= self.centre[rows.indices]
+        return rows
+
+    def intercept(self, alpha: Array, b: Array) -> float:
+        """The intercept of f as users write it, at x = 0; b is that at `centre`."""
+        value = float(b[0]) if b.size else 0.0
+        if self.centre is None:
+            return value
+        used = np.flatnonzero(alpha)
+        return value - float(self.centre @ self._normal(used, alpha[used] * self.sign[used]))
+
+    def _normal(self, used: Index | slice, weights: Array) -> Array:
+        """``sum_i weights_i x_i`` of the linear kernel, from `centre`."""
+        sign = self.sign[used] if weights.ndim == 1 else self.sign[used, None]
+        return np.asarray(self.gram.features()[used].T @ (sign * weights))
 
     def _diagonal(self) -> Array:
         assert self._function is not None
@@ -178,7 +217,12 @@ class KernelModel(LossModel):
 
         def values(alphas: Array, bs: Array) -> Array:
             weights = alphas * self.sign[:, None]
-            f = self._product(new, self.X, weights) if kept is None else kept @ weights
+            if self.kernel == "linear":
+                w = self._normal(slice(None), weights)
+                f = np.asarray(new @ w)
+                bs = bs if self.centre is None else bs - self.centre @ w
+            else:
+                f = self._product(new, self.X, weights) if kept is None else kept @ weights
             return np.asarray(f + bs[0] if bs.shape[0] else f)
 
         return values
@@ -198,14 +242,14 @@ class KernelModel(LossModel):
         """``sum_i weights_i K(x_i, x)`` over the rows `used`; weights (m,) or (m, k)."""
         if self.kernel == "precomputed":
             return self._product(new[:, used], self.X, weights)
+        if self.kernel == "linear":
+            return np.asarray(new @ self._normal(used, weights))
         return self._product(new, self.X[used], weights)
 
     def _product(self, new: Any, old: Any, weights: Array) -> Array:
         """``K(new, old) @ weights``; `new` holds the kernel itself if it is precomputed."""
         if self.kernel == "precomputed":
             return np.asarray(new @ weights)
-        if self.kernel == "linear":
-            return np.asarray(new @ np.asarray(old.T @ weights))
         out = np.empty((new.shape[0], *weights.shape[1:]))
         for rows, block in self._blocks(new, old):
             out[rows] = block @ weights
