@@ -235,9 +235,9 @@ class _Trace:
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
         tracker.settle(problem.start, snap, target)
-        if tracker.excess() > tol.repair:
+        if max(tracker.excess(), tracker.imbalance(target)) > tol.repair:
             tracker.settle(problem.start, snap, target)
-        if tracker.excess() > tol.accepted:
+        if max(tracker.excess(), tracker.imbalance(target)) > tol.accepted:
             raise TraceError(
                 f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
             )

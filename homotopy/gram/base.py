@@ -57,6 +57,15 @@ class Gram(ABC):
     def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
         """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
 
+    def inputs(self) -> tuple[Any, ...]:
+        """What Q is made from: strings, numbers, arrays, sparse matrices and functions.
+
+        A saved path is marked by all of it, to the last bit, and refused where anything differs.
+        A function cannot be compared; where there is one, products of Q with a fixed vector are,
+        to rounding.  By default that is all that is known: Q is its columns.
+        """
+        return (self.column,)
+
     def features(self) -> Any:
         """The features phi with ``Q = phi phi^T`` where they are explicit, else None."""
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,6 +56,9 @@ class DenseGram(Gram):
 
     def matmat(self, alphas: Array) -> Array:
         return self._matrix @ alphas
+
+    def inputs(self) -> tuple[Any, ...]:
+        return "dense", self._matrix
 
     def rows(self) -> tuple[Array, Index]:
         return self._matrix, self._every

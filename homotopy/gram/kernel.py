@@ -1,8 +1,22 @@
-"""The quadratic form by columns, computed when first needed."""
+"""The quadratic form by columns, computed when first needed.
+
+Columns are kept for two purposes that must not get into each other's way.  A trace works on the
+columns that it has asked for (`KernelGram.rows`); what it does depends, in the last bits, on which
+are there, so nobody else may put columns there or take them away.  And a column that was computed
+once should not be computed again by the next trace, of another C, say.
+
+So each `Problem` has a view of its own, which begins empty and gives up its columns by its own
+account (`_Held`), and behind all views that one thread uses is one store (`_Store`), which computes
+what is not there yet.  Where another view has needed the room (a trace in the callback of a trace),
+what was taken is there again before anybody looks.  Threads share nothing that moves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +29,119 @@ __all__ = ["MEMORY", "KernelGram", "with_rows"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Columns = Callable[[Index], Array]
 
 # Megabytes for kept columns of a kernel, unless told otherwise.
 MEMORY = 2000.0
-# Columns computed in one call.
+NONE: Index = np.empty(0, dtype=np.int64)
+# Columns computed in one call; a multiple of four, as rows are summed in fours.
 BATCH = 256
+
+
+class _Held:
+    """The columns of one view in one thread: where they are in the store, and since when unused."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self.slot = np.full(size, -1, dtype=np.int64)
+        self.stamp = np.zeros(size, dtype=np.int64)
+        self.count, self.most, self.clock = 0, most, 0
+        # What other views have taken away.
+        self.taken = NONE
+
+    def missing(self, index: Index, keep: Index | None = None) -> Index:
+        """Which of `index` are not there; whatever has to go to make room for them goes."""
+        self.clock += 1
+        self.stamp[index] = self.clock
+        if keep is not None:
+            self.stamp[keep] = self.clock
+        missing = np.unique(index[self.slot[index] < 0])
+        over = self.count + missing.size - self.most
+        if over > 0:
+            idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
+            if idle.size < over:
+                # In use at one time: kept whatever they take.
+                self.most += min(max(over - idle.size, self.most // 4), self.slot.size - self.most)
+            self.lose(idle[np.argsort(self.stamp[idle], kind="stable")[:over]])
+        return missing
+
+    def lose(self, index: Index) -> None:
+        self.count -= int(np.count_nonzero(self.slot[index] >= 0))
+        self.slot[index] = -1
+
+
+class _Store:
+    """The columns that one thread has computed, for all of its views."""
+
+    def __init__(self, compute: Columns, size: int, most: int) -> None:
+        self.compute = compute
+        # Memory is taken up by the system when a row is first written, not here.
+        self.rows = np.empty((most, size))
+        self.owner = np.full(most, -1, dtype=np.int64)
+        self.stamp = np.zeros(most, dtype=np.int64)
+        self.place = np.full(size, -1, dtype=np.int64)
+        self.used = self.clock = 0
+        self.views: weakref.WeakSet[_Held] = weakref.WeakSet()
+
+    def bring(self, missing: Index, held: _Held) -> None:
+        """Let `held` have the columns `missing` too, computed if they are not there."""
+        absent = missing[self.place[missing] < 0]
+        if absent.size:
+            place = self._room(absent.size, held, missing)
+            for k in range(0, absent.size, BATCH):
+                part = slice(k, k + BATCH)
+                self.rows[place[part]] = self.compute(absent[part])
+            # Now that they are there, whatever Ctrl-C may have come between; the owner first, so
+            # that no place is both known and free.
+            self.owner[place] = absent
+            self.place[absent] = place
+            self.used = max(self.used, int(place.max()) + 1)
+        self.clock += 1
+        self.stamp[self.place[missing]] = self.clock
+        held.slot[missing] = self.place[missing]
+        held.count += missing.size
+
+    def _room(self, count: int, held: _Held, missing: Index) -> Index:
+        """Places for so many columns: free ones, then those longest unused by other views."""
+        free = np.flatnonzero(self.owner < 0)[:count]
+        if free.size == count:
+            return free
+        busy = self.owner < 0
+        busy[held.slot[held.slot >= 0]] = True
+        there = self.place[missing]
+        busy[there[there >= 0]] = True
+        idle = np.flatnonzero(~busy)
+        oldest = idle[np.argsort(self.stamp[idle], kind="stable")[: count - free.size]]
+        self._give_up(oldest)
+        place = np.concatenate([free, oldest])
+        if place.size < count:
+            first = self.owner.size
+            self._extend(max(held.most, first + count - place.size) - first)
+            place = np.concatenate([place, np.arange(first, first + count - place.size)])
+        return place
+
+    def _give_up(self, place: Index) -> None:
+        gone = self.owner[place]
+        for view in self.views:
+            view.taken = np.append(view.taken, gone[view.slot[gone] >= 0])
+            view.lose(gone)
+        self.place[gone] = -1
+        self.owner[place] = -1
+
+    def _extend(self, more: int) -> None:
+        rows = np.empty((self.owner.size + more, self.place.size))
+        rows[: self.used] = self.rows[: self.used]
+        self.rows = rows
+        self.owner = np.append(self.owner, np.full(more, -1))
+        self.stamp = np.append(self.stamp, np.zeros(more, dtype=np.int64))
+
+    def gather(self, index: Index) -> Array:
+        """The columns `index`, as rows, for this once."""
+        out = np.empty((index.size, self.place.size))
+        there = self.place[index]
+        out[there >= 0] = self.rows[there[there >= 0]]
+        if np.any(there < 0):
+            out[there < 0] = self.compute(index[there < 0])
+        return out
 
 
 class KernelGram(Gram):
@@ -28,126 +150,137 @@ class KernelGram(Gram):
     Parameters
     ----------
     columns : callable
-        ``columns(index)`` returns the rows ``Q[index]`` as an array (len(index), n).
+        ``columns(index)`` returns the rows ``Q[index]`` as an array (len(index), n).  Several
+        threads may call it at once.  Where a row does not depend, to the last bit, on the others
+        asked for with it, neither does a path depend on what was traced before.
     diag : array of shape (n,)
         The diagonal of Q.
     memory : float
-        Megabytes for kept columns.  Columns beyond it are computed again when needed, those
-        longest unused giving way; columns in use at one time are kept whatever they take.
+        Megabytes for kept columns, in each thread that traces.  Columns beyond it are computed
+        again when needed, those longest unused giving way; columns in use at one time are kept
+        whatever they take.
+    inputs : sequence, optional
+        What `columns` is made from; see `Gram.inputs`.
     """
 
     def __init__(
         self,
-        columns: Callable[[Index], Array],
+        columns: Columns,
         diag: npt.ArrayLike,
         memory: float = MEMORY,
+        *,
+        inputs: Sequence[Any] | None = None,
     ) -> None:
         self._compute = columns
+        self._inputs = (columns,) if inputs is None else tuple(inputs)
         self.diag = np.array(diag, dtype=float)
         self.size = self.diag.size
         if not memory > 0.0:
             raise DataError(f"KernelGram: memory must be a positive number of MB, got {memory!r}")
         self._most = int(np.clip(memory * 1e6 / (8.0 * max(self.size, 1)), 1, self.size))
-        self._slot = np.full(self.size, -1, dtype=np.int64)
-        # Memory is taken up by the system when a row is first written, not here.
-        self._store = np.empty((self._most, self.size))
-        self._owner = np.full(self._store.shape[0], -1, dtype=np.int64)
-        self._stamp = np.zeros(self._store.shape[0], dtype=np.int64)
-        self._clock = 0
+        self._stores, self._held = threading.local(), threading.local()
+
+    def view(self) -> Self:
+        """The same Q with no column asked for yet; what is computed is computed for both."""
+        other = object.__new__(type(self))
+        other.__dict__ |= self.__dict__ | {"_held": threading.local()}
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Columns stay at home.
+        return {k: v for k, v in self.__dict__.items() if k not in ("_stores", "_held")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state | {"_stores": threading.local(), "_held": threading.local()}
+
+    def _here(self) -> tuple[_Store, _Held]:
+        """What this thread has."""
+        held: _Held | None = getattr(self._held, "held", None)
+        if held is None:
+            if not hasattr(self._stores, "store"):
+                self._stores.store = _Store(self._compute, self.size, self._most)
+            held = self._held.held = _Held(self.size, self._most)
+            self._stores.store.views.add(held)
+        return self._stores.store, held
+
+    def inputs(self) -> tuple[Any, ...]:
+        return self._inputs
 
     def rows(self) -> tuple[Array, Index]:
-        return self._store, self._slot
+        store, held = self._here()
+        if held.taken.size:
+            taken, held.taken = held.taken, NONE
+            self._fetch(taken)
+        return store.rows, held.slot
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:
-        self._clock += 1
-        for used in (index, keep):
-            if used is not None:
-                held = self._slot[used]
-                self._stamp[held[held >= 0]] = self._clock
-        missing = np.unique(index[self._slot[index] < 0])
-        if not missing.size:
-            return
-        free = np.flatnonzero(self._owner < 0)
-        if free.size < missing.size:
-            idle = np.flatnonzero((self._owner >= 0) & (self._stamp < self._clock))
-            short = missing.size - free.size
-            if idle.size < short:
-                self._extend(short - idle.size)
-                free = np.flatnonzero(self._owner < 0)
-                short = missing.size - free.size
-            oldest = idle[np.argsort(self._stamp[idle], kind="stable")[:short]]
-            self._slot[self._owner[oldest]] = -1
-            self._owner[oldest] = -1
-            free = np.concatenate([free, oldest])
-        place = free[: missing.size]
-        for k in range(0, missing.size, BATCH):
-            part = slice(k, k + BATCH)
-            self._store[place[part]] = self._compute(missing[part])
-        self._slot[missing], self._owner[place] = place, missing
-        self._stamp[place] = self._clock
+        self.rows()
+        self._fetch(index, keep)
 
-    def _extend(self, rows: int) -> None:
-        rows = min(max(rows, self._most // 4), self.size - self._most)
-        self._most += rows
-        store = np.empty((self._most, self.size))
-        store[: self._store.shape[0]] = self._store
-        self._store = store
-        self._owner = np.append(self._owner, np.full(rows, -1))
-        self._stamp = np.append(self._stamp, np.zeros(rows, dtype=np.int64))
+    def _fetch(self, index: Index, keep: Index | None = None) -> None:
+        store, held = self._here()
+        missing = held.missing(index, keep)
+        if missing.size:
+            store.bring(missing, held)
 
     def column(self, i: int) -> Array:
-        self.fetch(np.array([i]))
-        row: Array = self._store[self._slot[i]]
+        self._fetch(np.array([i]))
+        store, held = self._here()
+        row: Array = store.rows[held.slot[i]]
         return row
 
     def block(self, rows: Index, columns: Index) -> Array:
+        store, held = self._here()
         if rows.size < columns.size:
-            held = self._slot[columns]
-            if rows.size == 1 and self._slot[rows[0]] < 0 and np.all(held >= 0):
+            there = held.slot[columns]
+            if rows.size == 1 and held.slot[rows[0]] < 0 and np.all(there >= 0):
                 # One row against columns that are there: no need to compute its own.
-                return np.asarray(self._store[held, rows[0]])[None, :]
-            self.fetch(rows)
-            return self._store[np.ix_(self._slot[rows], columns)]
-        if columns.size > self._most:
+                return np.asarray(store.rows[there, rows[0]])[None, :]
+            self._fetch(rows)
+            return store.rows[np.ix_(held.slot[rows], columns)]
+        if columns.size > held.most:
             # More than is kept: computed for this once.
             out = np.empty((rows.size, columns.size))
             for k in range(0, columns.size, BATCH):
-                out[:, k : k + BATCH] = self._compute(columns[k : k + BATCH])[:, rows].T
+                out[:, k : k + BATCH] = store.gather(columns[k : k + BATCH])[:, rows].T
             return out
-        self.fetch(columns)
-        return self._store[np.ix_(self._slot[columns], rows)].T
+        self._fetch(columns)
+        return store.rows[np.ix_(held.slot[columns], rows)].T
 
     def combine(self, index: Index, weights: Array) -> Array:
         out = np.zeros(self.size)
-        stored = self._slot[index] >= 0
-        weighted_rows(self._store, self._slot[index[stored]], weights[stored], out)
-        missing, rest = index[~stored], weights[~stored]
-        for k in range(0, missing.size, BATCH):
-            part = missing[k : k + BATCH]
-            if np.count_nonzero(self._owner >= 0) + part.size <= self._most:
-                self.fetch(part)
-                weighted_rows(self._store, self._slot[part], rest[k : k + BATCH], out)
+        store, held = self._here()
+        for k in range(0, index.size, BATCH):
+            part = index[k : k + BATCH]
+            absent = np.count_nonzero(held.slot[part] < 0)
+            if held.count + absent <= held.most:
+                self._fetch(part)
+                rows, slot = store.rows, held.slot[part]
             else:
-                out += rest[k : k + BATCH] @ self._compute(part)
+                rows, slot = store.gather(part), np.arange(part.size)
+            # The same sums in the same order, wherever the rows are.
+            weighted_rows(rows, slot, weights[k : k + BATCH], out)
         return out
 
     def matmat(self, alphas: Array) -> Array:
         index = np.flatnonzero(np.any(alphas != 0.0, axis=1))
+        store, _ = self._here()
         out = np.zeros((self.size, alphas.shape[1]))
         for k in range(0, index.size, BATCH):
             part = index[k : k + BATCH]
-            held = bool(np.all(self._slot[part] >= 0))
-            rows = self._store[self._slot[part]] if held else self._compute(part)
-            out += rows.T @ alphas[part]
+            out += store.gather(part).T @ alphas[part]
         return out
 
 
 def with_rows(gram: Gram) -> Gram:
-    """`gram` itself if it stores rows or shows features, else one that stores its columns."""
+    """What a problem works on: `gram`, or a view of it where columns are kept, or one that keeps
+    its columns where it stores no rows and shows no features."""
+    if isinstance(gram, KernelGram):
+        return gram.view()
     if gram.rows() is not None or gram.features() is not None:
         return gram
 
     def columns(index: Index) -> Array:
         return np.stack([gram.column(i) for i in index.tolist()])
 
-    return KernelGram(columns, gram.diag)
+    return KernelGram(columns, gram.diag, inputs=gram.inputs())

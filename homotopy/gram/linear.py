@@ -54,5 +54,8 @@ class LinearGram(Gram):
     def matmat(self, alphas: Array) -> Array:
         return np.asarray(self._phi @ np.asarray(self._phi.T @ alphas))
 
+    def inputs(self) -> tuple[Any, ...]:
+        return "features", self._phi
+
     def features(self) -> Any:
         return self._phi

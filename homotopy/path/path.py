@@ -110,6 +110,15 @@ class Path:
         sign = 1.0 if stop >= start else -1.0
         return int(locate(s.start, s.stop, sign, value, side)), value
 
+    def _first(self, count: int) -> Path:
+        """The first `count` segments, and the jumps that lead to them."""
+        segments = self.segments.first(count)
+        end, sign = float(segments.stop[-1]), 1.0 if self.span[1] >= self.span[0] else -1.0
+        # A jump at the very end leads to a point of its own.
+        reached = segments.start[-1] == end and count > 1
+        jumps = tuple(j for j in self.jumps if sign * j.t < sign * end or (reached and j.t == end))
+        return attrs.evolve(self, segments=segments, jumps=jumps, status=Status.FAILED)
+
     # ------------------------------------------------------------------ values
 
     def _alpha_on(self, k: int, t: float) -> Array:
@@ -224,15 +233,19 @@ class Path:
 
         return stays(self, names)
 
-    def certify(self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None) -> Certificate:
+    def certify(
+        self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None
+    ) -> Certificate:
         """Check the path from alpha and the data alone; see `Certificate`.
 
-        With `at` (one t or several) only the optimality conditions at those t are checked, on both
-        sides, which takes a product or two.
+        With `at` (one t or several) only the conditions at those t are checked, on both sides;
+        with `sample` those at about so many points: both ends, some evenly between, both sides of
+        the largest jumps.  Either takes a product or two for each point, where the whole takes one
+        for each break-point.
         """
         from homotopy.path.certificate import certify
 
-        return certify(self, tol, at)
+        return certify(self, tol, at, sample)
 
     def summary(self) -> str:
         """A readable account: span, break-points, jumps."""
@@ -243,14 +256,22 @@ class Path:
     # ------------------------------------------------------------------ files
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
+        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
+
+        The file is whole or as it was: a process that is killed meanwhile, or a full disk, loses
+        nothing (`PathError` says what hindered it).
+        """
         from homotopy.path.storage import save
 
         save(self, file)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
-        """Read a path saved by `save`; `model` must be the one that was traced."""
+        """Read a path saved by `save`; `model` must be the one that was traced.
+
+        Nothing in the file is believed or executed: `PathError` if anything is missing, spoiled or
+        of another model.
+        """
         from homotopy.path.storage import load
 
         return load(cls, file, model)

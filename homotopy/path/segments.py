@@ -86,6 +86,24 @@ class Segments(Pickled):
         piece[self.changed[:end]] = self.changed_to[:end]
         return piece
 
+    def first(self, count: int) -> Segments:
+        """The first `count` segments."""
+        entries, events = int(self.offset[count]), int(self.event[count])
+        return Segments(
+            start=self.start[:count],
+            stop=self.stop[:count],
+            offset=self.offset[: count + 1],
+            active=self.active[:entries],
+            alpha_start=self.alpha_start[:entries],
+            alpha_stop=self.alpha_stop[:entries],
+            b_start=self.b_start[:count],
+            b_stop=self.b_stop[:count],
+            event=self.event[: count + 1],
+            changed=self.changed[:events],
+            changed_to=self.changed_to[:events],
+            first_piece=self.first_piece,
+        )
+
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""

@@ -1,31 +1,65 @@
-"""A path in a file, and the mark by which a model is known again."""
+"""A path in a file: what is kept of it, and what is asked of a file before it is one again."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import zipfile
+from collections.abc import Mapping
+from typing import Any
 
-import attrs
 import numpy as np
+import numpy.typing as npt
 
 from homotopy.errors import PathError
 from homotopy.model import LossModel, Problem
+from homotopy.path.files import Archive, FileName, name_of, packed, refusing, replace_file
+from homotopy.path.fingerprint import Fingerprint
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.path import Path, Status
 from homotopy.path.segments import Segments
 
-__all__ = ["fingerprint", "load", "save"]
+__all__ = ["load", "save"]
 
-FORMAT = 1
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
-_JUMP_ARRAYS = ("t", "before", "after", "rounds", "moved", "steps", "solver", "offset", "flipped")
-_ARRAYS = tuple(a.name for a in attrs.fields(Segments)) + tuple(f"jump_{a}" for a in _JUMP_ARRAYS)
+NONE: Index = np.empty(0, dtype=np.int64)
+FORMAT = 2
+# Bytes of the header at most; ours have some hundred.
+HEADER = 1 << 16
+SOLVERS = ("homotopy", "osqp")
+REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
+_SEGMENTS = {
+    "start": REAL,
+    "stop": REAL,
+    "offset": WHOLE,
+    "active": WHOLE,
+    "alpha_start": REAL,
+    "alpha_stop": REAL,
+    "b_start": REAL,
+    "b_stop": REAL,
+    "event": WHOLE,
+    "changed": WHOLE,
+    "changed_to": WHOLE,
+    "first_piece": WHOLE,
+}
+_JUMPS = {
+    "jump_t": REAL,
+    "jump_before": REAL,
+    "jump_after": REAL,
+    "jump_rounds": WHOLE,
+    "jump_moved": WHOLE,
+    "jump_steps": WHOLE,
+    "jump_solver": WHOLE,
+    "jump_offset": WHOLE,
+    "jump_flipped": WHOLE,
+}
+_ARRAYS = _SEGMENTS | _JUMPS | {"products": REAL}
+_HEADER = {"format", "model", "parameter", "status", "span", "counts", "fingerprint"}
 
 
-def save(path: Path, file: str | os.PathLike[str]) -> None:
+def save(path: Path, file: FileName) -> None:
     """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
+    mark = Fingerprint.of(path.problem)
     header = {
         "format": FORMAT,
         "model": type(path.model).__name__,
@@ -33,53 +67,64 @@ def save(path: Path, file: str | os.PathLike[str]) -> None:
         "status": path.status.name,
         "span": [v.hex() for v in path.span],
         "counts": path.counts,
-        "fingerprint": fingerprint(path.problem),
+        "fingerprint": mark.digest,
     }
-    arrays = {a.name: getattr(path.segments, a.name) for a in attrs.fields(Segments)}
     jumps = path.jumps
+    arrays: dict[str, Any] = {name: getattr(path.segments, name) for name in _SEGMENTS}
     arrays |= {
-        "jump_t": np.array([j.t for j in jumps]),
-        "jump_before": np.array([j.objective_before for j in jumps]),
-        "jump_after": np.array([j.objective_after for j in jumps]),
-        "jump_rounds": np.array([j.rounds for j in jumps], dtype=np.int64),
-        "jump_moved": np.array([j.moved for j in jumps], dtype=bool),
-        "jump_steps": np.array([j.steps for j in jumps], dtype=np.int64),
-        "jump_solver": np.array([j.solver for j in jumps], dtype="U16"),
+        "jump_t": [j.t for j in jumps],
+        "jump_before": [j.objective_before for j in jumps],
+        "jump_after": [j.objective_after for j in jumps],
+        "jump_rounds": [j.rounds for j in jumps],
+        "jump_moved": [j.moved for j in jumps],
+        "jump_steps": [j.steps for j in jumps],
+        "jump_solver": [SOLVERS.index(j.solver) for j in jumps],
         "jump_offset": np.cumsum([0] + [j.flipped.size for j in jumps]),
-        "jump_flipped": np.concatenate([j.flipped for j in jumps] or [np.empty(0, dtype=np.int64)]),
+        "jump_flipped": np.concatenate([NONE, *(j.flipped for j in jumps)]),
+        "products": mark.products,
     }
-    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with open(file, "wb") as stream:
-        np.savez_compressed(stream, header=text, **arrays)
+    members = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+    members |= {name: np.ascontiguousarray(arrays[name], dtype=_ARRAYS[name]) for name in _ARRAYS}
+    replace_file(file, packed(members))
 
 
-def load(kind: type[Path], file: str | os.PathLike[str], model: LossModel) -> Path:
+def load(kind: type[Path], file: FileName, model: LossModel) -> Path:
     """Read a path of class `kind` saved by `save`; `model` must be the one that was traced."""
-    try:
-        with zipfile.ZipFile(file):
-            pass  # np.load would take a bare array or try to unpickle
-        with np.load(file, allow_pickle=False) as stored:
-            data = {name: stored[name] for name in stored.files}
-        header = json.loads(data.pop("header").tobytes().decode())
-    except FileNotFoundError:
-        raise PathError(f"{os.fspath(file)}: no such file") from None
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise PathError(f"{os.fspath(file)}: not a saved path ({error})") from None
-    if header.get("format") != FORMAT:
-        raise PathError(
-            f"{os.fspath(file)}: format {header.get('format')!r}; this version reads {FORMAT}"
-        )
-    missing = sorted(set(_ARRAYS) - set(data))
-    if missing:
-        raise PathError(f"{os.fspath(file)}: not a whole saved path, {missing[0]!r} is missing")
     problem = Problem.compile(model)
-    if header["fingerprint"] != fingerprint(problem):
-        raise PathError(
-            f"{os.fspath(file)} was traced with another model or other data "
-            f"({header['model']}); build the model exactly as it was when the path was saved"
-        )
+    with refusing(file):
+        archive = Archive(file)
+    with archive:
+        with refusing(file):
+            header = _read_header(archive, file)
+            shapes = {name: archive.shape(name, kind) for name, kind in _ARRAYS.items()}
+            mark = _mark(archive, header, problem)
+        if not mark.fits(problem):
+            raise PathError(
+                f"{name_of(file)} was traced with another model or other data "
+                f"({header['model']}); build the model exactly as it was when the path was saved"
+            )
+        with refusing(file):
+            _check_shapes(shapes, problem)
+            arrays = {name: archive.read(name, kind) for name, kind in _ARRAYS.items()}
+            span, status = _span(header, problem), Status[header["status"]]
+            _check_travel(arrays, span, status)
+            _check_partition(arrays, problem)
+            _check_jumps(arrays, span, problem)
+            counts = _counts(header["counts"])
+    return kind(
+        model=model,
+        segments=Segments(**{name: arrays[name] for name in _SEGMENTS}),
+        jumps=_jump_records(arrays),
+        status=status,
+        span=span,
+        counts=counts,
+        problem=problem,
+    )
+
+
+def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
     offset = data["jump_offset"]
-    jumps = tuple(
+    return tuple(
         JumpRecord(
             t=float(data["jump_t"][k]),
             flipped=data["jump_flipped"][offset[k] : offset[k + 1]],
@@ -88,33 +133,185 @@ def load(kind: type[Path], file: str | os.PathLike[str], model: LossModel) -> Pa
             rounds=int(data["jump_rounds"][k]),
             moved=bool(data["jump_moved"][k]),
             steps=int(data["jump_steps"][k]),
-            solver=str(data["jump_solver"][k]),
+            solver=SOLVERS[data["jump_solver"][k]],
         )
         for k in range(data["jump_t"].size)
     )
-    start, stop = (float.fromhex(v) for v in header["span"])
-    return kind(
-        model=model,
-        segments=Segments(**{a.name: data[a.name] for a in attrs.fields(Segments)}),
-        jumps=jumps,
-        status=Status[header["status"]],
-        span=(start, stop),
-        counts=header["counts"],
-        problem=problem,
+
+
+# ---------------------------------------------------------------------- the header
+
+
+def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
+    shape = archive.shape("header", BYTE)
+    _require(len(shape) == 1, "the header is not a text")
+    header: dict[str, Any] = json.loads(archive.read("header", BYTE, HEADER).tobytes().decode())
+    _require(isinstance(header, dict), "the header is not a record")
+    if header.get("format") != FORMAT:
+        raise PathError(
+            f"{name_of(file)}: format {header.get('format')!r}; this version reads {FORMAT}. "
+            "Trace the model again, or read the file with the version that wrote it"
+        )
+    _require(set(header) == _HEADER, f"the header must have {', '.join(sorted(_HEADER))}")
+    for name in ("model", "parameter", "status", "fingerprint"):
+        _require(isinstance(header[name], str), f"{name} must be a text, got {header[name]!r}")
+    _require(header["status"] in Status.__members__, f"unknown status {header['status']!r}")
+    strange = sorted(archive.names - set(_ARRAYS) - {"header"})
+    _require(not strange, f"it holds {strange[:1]!r}, which no saved path does")
+    return header
+
+
+def _mark(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
+    """The fingerprint in the file; of another size than the model's it cannot be the same."""
+    n = problem.gram.size
+    fits = archive.shape("products", REAL) == (n,)
+    products = archive.read("products", REAL, n) if fits else np.empty(0)
+    return Fingerprint(header["fingerprint"], products)
+
+
+def _span(header: Mapping[str, Any], problem: Problem) -> tuple[float, float]:
+    given = header["span"]
+    _require(
+        isinstance(given, list) and len(given) == 2 and all(isinstance(v, str) for v in given),
+        f"span must be two numbers, got {given!r}",
+    )
+    start, stop = (float.fromhex(v) for v in given)
+    _require(bool(np.isfinite(start) and np.isfinite(stop)), "span is not finite")
+    if np.isfinite(problem.start):
+        _require((start, stop) == (problem.start, problem.stop), "span is not that of the model")
+    else:
+        inward = 1.0 if problem.start < 0.0 else -1.0
+        _require(inward * (stop - start) >= 0.0, "span runs the wrong way")
+    return start, stop
+
+
+def _counts(counts: Any) -> dict[str, int]:
+    _require(isinstance(counts, dict), f"counts must be a record, got {counts!r}")
+    for name, count in counts.items():
+        whole = isinstance(count, int) and not isinstance(count, bool)
+        _require(whole and 0 <= count < 2**63, f"counts: {name} is {count!r}")
+    return dict(counts)
+
+
+def _require(true: bool, complaint: str) -> None:
+    if not true:
+        raise ValueError(complaint)
+
+
+# ---------------------------------------------------------------------- the arrays
+
+
+def _check_shapes(shapes: Mapping[str, tuple[int, ...]], problem: Problem) -> None:
+    """Refuse sizes that contradict each other or the model, before any array is made.
+
+    Along each segment a coordinate is active once at most and changes its piece once at most, and
+    at each jump it flips once at most.
+    """
+    n, m = problem.border.shape
+    segments, entries, changes, jumps, flips = (
+        shapes[name][0] if shapes[name] else 0
+        for name in ("start", "active", "changed", "jump_t", "jump_flipped")
+    )
+    for names, expected in (
+        (("start", "stop"), (segments,)),
+        (("offset", "event"), (segments + 1,)),
+        (("active", "alpha_start", "alpha_stop"), (entries,)),
+        (("b_start", "b_stop"), (segments, m)),
+        (("changed", "changed_to"), (changes,)),
+        (("first_piece",), (n,)),
+        (tuple(name for name in _JUMPS if name[5:] not in ("offset", "flipped")), (jumps,)),
+        (("jump_offset",), (jumps + 1,)),
+        (("jump_flipped",), (flips,)),
+    ):
+        for name in names:
+            _require(
+                shapes[name] == expected, f"{name!r} has shape {shapes[name]}, expected {expected}"
+            )
+    _require(shapes["products"] in ((0,), (n,)), f"'products' has shape {shapes['products']}")
+    _require(segments > 0, "there are no segments")
+    for name, count, places in (
+        ("active", entries, segments),
+        ("changed", changes, segments),
+        ("jump_flipped", flips, jumps),
+    ):
+        _require(count <= n * places, f"{name!r} has {count} entries, more than {n} x {places}")
+
+
+def _check_travel(data: Mapping[str, Any], span: tuple[float, float], status: Status) -> None:
+    """Segments follow each other along the span; every number is one."""
+    for name, kind in _ARRAYS.items():
+        if kind == REAL:
+            _require(bool(np.all(np.isfinite(data[name]))), f"{name!r} is not finite")
+    start, stop = data["start"], data["stop"]
+    sign = 1.0 if span[1] >= span[0] else -1.0
+    _require(start[0] == span[0], "the path does not begin where its span does")
+    _require(bool(np.all(start[1:] == stop[:-1])), "the segments do not follow each other")
+    _require(bool(np.all(sign * (stop - start) >= 0.0)), "the segments are not in order")
+    _require(sign * stop[-1] <= sign * span[1], "the path goes beyond its span")
+    whole = status is Status.COMPLETE
+    _require(not whole or stop[-1] == span[1], "the path is complete but ends before its span")
+
+
+def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
+    """Indices are in range and those on steep or slanted pieces are the active ones, all along."""
+    lines, n = problem.polylines, problem.gram.size
+    pieces, count = 2 * lines.corner0.shape[1] + 1, data["start"].size
+    _check_range(data, "active", n)
+    _check_range(data, "changed", n)
+    _check_range(data, "changed_to", pieces)
+    _check_range(data, "first_piece", pieces)
+    owner = _owners(data, "offset", "active")
+    turn = _owners(data, "event", "changed")
+    # What each coordinate is on, from when on: the first pieces, then every change.
+    since = np.concatenate([np.zeros(n, dtype=np.int64), turn + 1])
+    who = np.concatenate([np.arange(n), data["changed"]])
+    piece = np.concatenate([data["first_piece"], data["changed_to"]])
+    order = np.lexsort((since, who))
+    since, who, piece = since[order], who[order], piece[order]
+    again = (who[1:] == who[:-1]) & (since[1:] == since[:-1])
+    _require(not np.any(again), "'changed' names a coordinate twice")
+    free = (piece % 2 == 1) | (lines.curvature[who, piece // 2] > 0.0)
+    finite = np.isfinite(lines.slope0[who, piece // 2])
+    _require(bool(np.all(free | finite)), "a coordinate lies on a slope without end")
+    # Who is active is on a piece where alpha is free, and there are as many as such pieces.
+    key = who * (count + 1) + since
+    wanted = data["active"] * (count + 1) + owner + 1
+    _require(not np.any(np.diff(np.sort(wanted)) == 0), "'active' names a coordinate twice")
+    there = np.searchsorted(key, wanted, side="right") - 1
+    _require(bool(np.all(free[there])), "an active coordinate lies on a flat piece")
+    before = np.concatenate([[False], (who[1:] == who[:-1]) & free[:-1]])
+    change = free.astype(np.int64) - before
+    number = np.cumsum(np.bincount(since, weights=change, minlength=count + 1))[1:]
+    _require(
+        bool(np.all(number == np.diff(data["offset"]))), "a coordinate on a knot is not active"
     )
 
 
-def fingerprint(problem: Problem) -> str:
-    """A digest of everything that determines the path: polylines, border, diagonal and probe
-    products of Q."""
-    digest = hashlib.sha256()
-    lines = problem.polylines
-    tables = (lines.slope0, lines.slope1, lines.corner0, lines.corner1, lines.curvature)
-    for array in (*tables, problem.border, problem.target0, problem.target1, problem.gram.diag):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    # A product of Q with a fixed vector tells data apart; rounding differs between machines.
-    probe = np.cos(np.arange(problem.gram.size, dtype=float))
-    product = problem.gram.matvec(probe)
-    digest.update(np.array([f"{v:.6e}" for v in product[:: max(1, product.size // 64)]]).tobytes())
-    digest.update(problem.model.parameter.encode())
-    return digest.hexdigest()
+def _check_jumps(data: Mapping[str, Any], span: tuple[float, float], problem: Problem) -> None:
+    sign = 1.0 if span[1] >= span[0] else -1.0
+    t, ends = data["jump_t"], (data["start"][0], data["stop"][-1])
+    _require(bool(np.all(sign * np.diff(t) >= 0.0)), "the jumps are not in order")
+    inside = (sign * t >= sign * ends[0]) & (sign * t <= sign * ends[1])
+    _require(bool(np.all(inside)), "a jump lies outside of the path")
+    _check_range(data, "jump_flipped", problem.gram.size)
+    _check_range(data, "jump_moved", 2)
+    _check_range(data, "jump_solver", len(SOLVERS))
+    for name in ("jump_rounds", "jump_steps"):
+        _check_range(data, name, 2**62)
+    owner, flipped = _owners(data, "jump_offset", "jump_flipped"), data["jump_flipped"]
+    rises = (np.diff(flipped) > 0) | (owner[1:] != owner[:-1])
+    _require(bool(np.all(rises)), "'jump_flipped' is not in order")
+
+
+def _check_range(data: Mapping[str, Any], name: str, end: int) -> None:
+    bad = np.flatnonzero((data[name] < 0) | (data[name] >= end))
+    if bad.size:
+        raise ValueError(f"{name!r} holds {data[name][bad[0]]}, which is not in 0 .. {end - 1}")
+
+
+def _owners(data: Mapping[str, Any], offsets: str, entries: str) -> Index:
+    """Which segment or jump each entry belongs to."""
+    offset = data[offsets]
+    ordered = offset[0] == 0 and bool(np.all(offset[1:] >= offset[:-1]))
+    _require(ordered and offset[-1] == data[entries].size, f"{offsets!r} is not in order")
+    return np.repeat(np.arange(offset.size - 1), np.diff(offset))

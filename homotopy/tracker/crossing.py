@@ -148,19 +148,30 @@ def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     for k in range(now.actives):
         i = act.index[k]
         piece = here.spot[i].piece
-        j = piece // 2
-        terms, slope = lines.terms[i, j], lines.slope[i, j]
-        total += terms[0] + terms[1] * t + terms[2] * t * t
         if piece % 2 == 1:
-            corner = corner_now(lines, here, now, i, j)
-            left = 0.0
-            if np.isfinite(slope.at):
-                left = slope.at + slope.rate * t
-                total += 0.5 * slope.bend * corner * corner
-            total += (here.alpha[i] - left) * corner
+            total += on_knot(lines, here, now, i)
         else:
-            total -= 0.5 * slope.bend * here.u[i] * here.u[i]
+            terms = lines.terms[i, piece // 2]
+            total += terms[0] + terms[1] * t + terms[2] * t * t
+            total -= 0.5 * here.spot[i].bend * here.u[i] * here.u[i]
+    if now.idles:
+        for i in range(here.u.size):
+            if here.spot[i].idle:
+                total += on_knot(lines, here, now, i)
     return total
+
+
+@njit(**PART)
+def on_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """What coordinate i, on a knot, contributes to the objective."""
+    j, t = here.spot[i].piece // 2, now.t
+    terms, slope = lines.terms[i, j], lines.slope[i, j]
+    corner = corner_now(lines, here, now, i, j)
+    total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
+    if np.isfinite(slope.at):
+        left = slope.at + slope.rate * t
+        total += 0.5 * slope.bend * corner * corner
+    return total + (here.alpha[i] - left) * corner
 
 
 @njit(**PART)
@@ -212,6 +223,8 @@ def forget(mov, now):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Write down the point before the jump, and who presses on its corner."""
+    if now.actives + now.idles > mov.kept_index.size:
+        return FULL
     if rec.jump.size <= now.jumps + 1 or now.logged + 2 * now.walls + 64 >= rec.log.size:
         return RECORD_FULL
     seal(rec, now)
@@ -234,6 +247,11 @@ def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
     now.kept = now.actives
     for k in range(now.actives):
         mov.kept_index[k], mov.kept_alpha[k] = act.index[k], here.alpha[act.index[k]]
+    if now.idles:
+        for i in range(here.u.size):
+            if here.spot[i].idle:
+                mov.kept_index[now.kept], mov.kept_alpha[now.kept] = i, here.alpha[i]
+                now.kept += 1
     for c in range(act.column.size):
         act.column[c].kept = act.column[c].b
     keep(form, lines, here, act, mov, win, now, mov.before)

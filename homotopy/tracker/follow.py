@@ -155,11 +155,19 @@ def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
             return
         seal(rec, now)
     segment, base = rec.segment[now.segments], now.entries
-    segment.start, segment.log, segment.active = now.tau, now.logged, base + now.actives
+    segment.start, segment.log = now.tau, now.logged
+    segment.active = base + now.actives + now.idles
     for k in range(now.actives):
         i = act.index[k]
         rec.active[base + k] = i
         rec.alpha[0, base + k] = here.alpha[i]
+    if now.idles:
+        k = base + now.actives
+        for i in range(here.u.size):
+            if here.spot[i].idle:
+                rec.active[k] = i
+                rec.alpha[0, k] = rec.alpha[1, k] = here.alpha[i]
+                k += 1
     for c in range(act.column.size):
         rec.border[now.segments, 0, c] = act.column[c].b
     now.open = 1
@@ -314,7 +322,8 @@ def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
         x[k] = residual_of(lines, here, now, act.index[k])
     forward_substitute(act.factor, size, x)
     for c in range(act.column.size):
-        act.column[c].short = 0.0
+        act.column[c].short = act.column[c].off
+        act.column[c].off = 0.0
     finish(act, now, tol, x, move_by)
     now.solved = now.rated = 0
     for k in range(size):
@@ -380,7 +389,8 @@ def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[
     if now.steps >= now.due and not now.settling:
         return REPAIR
     if now.recording and (
-        now.segments + 2 >= rec.segment.size or now.entries + 2 * now.actives + 64 > rec.active.size
+        now.segments + 2 >= rec.segment.size
+        or now.entries + 2 * (now.actives + now.idles) + 64 > rec.active.size
     ):
         return RECORD_FULL
     n = here.u.size

@@ -70,9 +70,8 @@ class Memory:
         # Where the route was when it last moved on, and the steps and repairs by then.
         self._anchor = (np.nan, 0, 0)
         self._started = False
-        self._settling_at = np.nan
+        self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
-        self._base = np.zeros(n)
         self._set_form()
         self._set_coordinates()
         self._set_motion()
@@ -170,6 +169,7 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = np.zeros(m, state.COLUMN).view(np.recarray)
+        self._heaviest = np.zeros(m)
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
@@ -263,8 +263,8 @@ class Memory:
             rec.segment.size * (2 if now.segments + 4 >= rec.segment.size else 1),
             max(
                 rec.active.size
-                * (2 if now.entries + 2 * now.actives + 64 > rec.active.size else 1),
-                int(now.entries) + 8 * int(now.actives) + 256,
+                * (2 if now.entries + 2 * (now.actives + now.idles) + 64 > rec.active.size else 1),
+                int(now.entries) + 8 * int(now.actives + now.idles) + 256,
             ),
             max(rec.log.size * (2 if now.logged + 2 * now.flips + 256 > rec.log.size else 1), 512)
             + 4 * int(now.flips + now.walls),
@@ -330,10 +330,10 @@ class Memory:
         now = self.now
         while (
             now.segments + 2 >= self.rec.segment.size
-            or now.entries + 2 * now.actives + 64 > self.rec.active.size
+            or now.entries + 2 * (now.actives + now.idles) + 64 > self.rec.active.size
         ):
             self._more_record()
-        rec, index = self.rec, np.sort(self.active)
+        rec, index = self.rec, np.sort(np.append(self.active, np.flatnonzero(self.here.spot.idle)))
         base, k = int(now.entries), int(now.segments)
         part = slice(base, base + index.size)
         rec.active[part], rec.alpha[:, part] = index, self.alpha[index]

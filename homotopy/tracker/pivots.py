@@ -73,13 +73,16 @@ MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 
 @njit(**PART)
 def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
-    """The corners between which u_i is free; on a knot none.  A corner at the wrong infinity cuts
-    off nothing."""
+    """The corners between which u_i is free; on a knot none, unless it is idle there.  A corner at
+    the wrong infinity cuts off nothing."""
     fence, piece = here.fence[i], here.spot[i].piece
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
-    if piece % 2 == 1:
-        return
     j = piece // 2
+    if piece % 2 == 1:
+        if here.spot[i].idle:
+            fence.low = fence.high = lines.corner[i, j].at
+            fence.low_rate = fence.high_rate = lines.corner[i, j].rate
+        return
     if j > 0 and lines.corner[i, j - 1].at < np.inf:
         fence.low, fence.low_rate = lines.corner[i, j - 1].at, lines.corner[i, j - 1].rate
     if j < lines.corner.shape[1] and lines.corner[i, j].at > -np.inf:
@@ -129,6 +132,9 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
         # From here on u is the response again.
         here.u[i] += spot.miss
         spot.miss = 0.0
+    if spot.idle:
+        spot.idle = 0
+        now.idles -= 1
     spot.piece, spot.side = piece, side
     spot.bend = lines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
     set_fence(lines, here, i)
@@ -178,7 +184,9 @@ def flat_rate(lines, here, now, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def is_active(lines, here, i):  # type: ignore[no-untyped-def]
     piece = here.spot[i].piece
-    return piece % 2 == 1 or lines.slope[i, piece // 2].bend > 0.0
+    if piece % 2 == 1:
+        return not here.spot[i].idle
+    return lines.slope[i, piece // 2].bend > 0.0
 
 
 # ------------------------------------------------------------------ the factor
@@ -610,6 +618,8 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
         return code
     piece = here.spot[i].piece
     j = piece // 2
+    if here.spot[i].idle:
+        return wake(form, lines, here, act, mov, win, rec, now, tol, i, way)
     if piece % 2 == 1:
         leave(form, lines, here, act, mov, win, rec, now, i, j if way > 0 else j + 1)
         return GO
@@ -622,6 +632,43 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
     if kind == JUMP:
         side = -1 if way > 0 else 1
     return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
+
+
+@njit(**PART)
+def rest(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """Coordinate i stays on its knot with the alpha it has, outside of the factor.
+
+    It depends on the active ones, so that its response goes where theirs take it; with equations
+    that say the same twice, or more unknowns than rows, that is where its corner goes.
+    """
+    here.spot[i].idle = 1
+    now.idles += 1
+    set_fence(lines, here, i)
+
+
+@njit(**PART)
+def wake(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
+    """Coordinate i, idle on its knot, moves off its corner (way +1: upwards): into the factor."""
+    spot = here.spot[i]
+    piece, side = spot.piece, spot.side
+    set_piece(lines, here, rec, now, i, piece, side)
+    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
+    independent = pivot > tol.dependent * spot.diag
+    if not independent:
+        rounding, _mass = rounding_of(here, act, now, tol, i)
+        independent = pivot > rounding
+    if independent:
+        append(form, lines, here, act, mov, win, now, i, pivot)
+        return GO
+    inward = -1.0 if way > 0 else 1.0
+    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, np.int64(0))
+    if code == UNBOUNDED and not now.moved_here:
+        rest(lines, here, now, i)
+        now.want = i
+        if now.offence * abs(now.stop - now.tau) <= slack_of(here, now, tol, i):
+            excuse(here, now, i, now.offence)
+            return GO
+    return code
 
 
 @njit(**PART)
@@ -708,6 +755,8 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
             append(form, lines, here, act, mov, win, now, i, pivot)
             continue
         code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))
-        if code != GO:
+        if code == UNBOUNDED:
+            rest(lines, here, now, i)
+        elif code != GO:
             return code
     return ARRIVED

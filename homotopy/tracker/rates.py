@@ -265,7 +265,7 @@ def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
         short = dead.short
         if (
             abs(short) > tol.unbalanced * dead.mass
-            and abs(short) * left > tol.forgiven * now.height
+            and abs(short) * left > tol.forgiven * dead.weight
         ):
             null_of_border(act.schur, act.column, rank, q)
             if short * now.sign < 0.0:

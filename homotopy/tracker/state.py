@@ -72,15 +72,17 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # the rate carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far the
 # response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner j is 2j + 1),
-# for a pinned one the side on which its branch lies (-1 or +1), and marks.
+# for a pinned one the side on which its branch lies (-1 or +1), and marks; who is idle stands on a
+# knot without being in the factor, because it depends on others there and none of them has an end.
 SPOT = _dtype(
     "height diag own carried gap_low gap_high bend miss miss_rate",
-    "piece side place point crossed seat resting touched excused",
+    "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
-# rate of it, balance of the moving slopes along and across, and space.
+# rate of it, balance of the moving slopes along and across, the size of the terms of the balance, by
+# how much it is off where that is known, and space.
 COLUMN = _dtype(
-    "b rate lift target_rate moves along across short mass slide begun seen kept rest", "order"
+    "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off", "order"
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = _dtype("start stop", "active log")
@@ -104,7 +106,7 @@ NOW = _dtype(
     "mode along pin settling slanted actives solved rated ready "
     # the present point
     "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
-    "excused looks "
+    "excused idles looks "
     # counts and limits
     "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record

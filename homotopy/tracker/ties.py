@@ -156,7 +156,7 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     for q in range(now.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
-        if spot.piece % 2 == 1:
+        if spot.piece % 2 == 1 and not spot.idle:
             way, pace, still = off_knot(lines, here, act, now, tol, i)
             if way == 0:
                 continue
@@ -177,6 +177,8 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
             if way == 0:
                 continue
             corner = spot.piece // 2 - (1 if way < 0 else 0)
+            if spot.idle:
+                return i, way, pace, still, 0.0
             if not now.pin and lines.corner[i, corner].kind == JUMP:
                 now.walls += 1
                 here.tied[here.tied.size - now.walls] = 2 * i + (1 if way > 0 else 0)
@@ -196,6 +198,8 @@ def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
         j = spot.piece // 2
+        if spot.idle:
+            continue
         if spot.piece % 2 == 1:
             rate = act.rate[spot.place]
             up = now.sign * (rate - end_rate(lines, here, now, i, j, j))

@@ -27,7 +27,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
 from homotopy.tracker.memory import Memory
-from homotopy.tracker.tables import fill, loss_terms, scales
+from homotopy.tracker.tables import fill, loss_terms, nearest_corner, scales
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["Tracker"]
@@ -42,6 +42,9 @@ WHILE = 0.05
 # Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
 # for each that changes piece, a start from anywhere many more); recomputations of u likewise.
 STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
+# The scale of a response is at least this part of its nearest corner: what is then taken for zero is
+# the rounding of that corner.
+CORNER = 1e-4
 # A part of the span below which a path has not moved on.
 STANDSTILL = 1e-13
 # The route, in `Now`: what a repair on the spot must bring back.
@@ -100,7 +103,7 @@ class Tracker(Memory):
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self._base, self.here.spot.height[:] = base, height
+        self.here.spot.height[:] = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -109,23 +112,9 @@ class Tracker(Memory):
             heaviest = float(self.gram.diag.max())
             possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
             self.now.size_scale = possible or 1.0
-        # A coordinate with no corner but 0 has the scale of the others; none is a rounding of it.
-        base = np.where(base > 0.0, base, self.now.size_scale)
-        self._base = np.minimum(np.maximum(base, 1e-8 * self.now.size_scale), self._reach(ends))
         self._measure(self.now.length**2)
         if self.now.height == 0.0:
             self.now.height = self.now.size_scale / (self.now.largest_root**2 or 1.0)
-
-    def _reach(self, ends: tuple[float, ...]) -> Array:
-        """How large each response can get at all, every alpha at its largest slope; infinite where
-        there are walls or a border."""
-        snaps = [self.problem.polylines.at(t) for t in ends]
-        walls = any(np.any(np.isinf(snap.slope)) for snap in snaps)
-        if walls or self.border.shape[1] or np.any(self.problem.polylines.curvature):
-            return np.full(self.u.size, INF)
-        length = np.sqrt(self.gram.diag)
-        reach = length * float(length @ self.here.spot.height)
-        return np.where(reach > 0.0, reach, INF)
 
     def use(self, lines: state.Lines) -> None:
         """Let `lines` be the polylines: fences, and sums over the flat coordinates."""
@@ -142,6 +131,10 @@ class Tracker(Memory):
             place[place == -none] = none
             fence[at][:] = place
             fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
+        idle = np.flatnonzero(self.here.spot.idle)
+        at = corner[idle, j[idle]]
+        fence.low[idle] = fence.high[idle] = at.at
+        fence.low_rate[idle] = fence.high_rate[idle] = at.rate
         slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
         self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
@@ -235,7 +228,7 @@ class Tracker(Memory):
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
                     raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
             elif code == state.FULL:
-                self._reserve(2 * self._capacity + int(now.flips))
+                self._reserve(2 * self._capacity + int(now.flips + now.idles))
             elif code == state.RECORD_FULL:
                 self._more_record()
             elif code == state.PANEL_FULL:
@@ -334,12 +327,14 @@ class Tracker(Memory):
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
         now, b = self.now, np.abs(self.b)
         now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
+        t = float(now.t) if self._started and not now.settling else self._settling_at
+        scale = CORNER * nearest_corner(self.problem, t)
         if b.size:
             now.norm += float(b.sum()) / float(np.sqrt(now.rho))
-            terms = 0.01 * (np.abs(self.border) @ b)
-            np.maximum(self._base, terms, out=self.here.fence["scale"])
-        else:
-            self.here.fence["scale"] = self._base
+            weight = np.abs(self.border)
+            np.maximum(scale, 0.01 * (weight @ b), out=scale)
+            self.column.weight[:] = weight.T @ np.abs(self.alpha) + np.abs(self.problem.target(t))
+        self.here.fence["scale"] = scale
         now.length = float(np.sqrt(max(square, 0.0)))
         now.noise = self.tolerances.rounding * EPS * now.norm
 
@@ -370,10 +365,12 @@ class Tracker(Memory):
         """``|B^T alpha - e|`` relative to the terms of the sum."""
         if not target.size:
             return 0.0
-        off = np.abs(self.border.T @ self.alpha - target)
+        self.column.off[:] = self.border.T @ self.alpha - target
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        unit = min(self.now.height, self.now.size_scale / (self.now.largest_root**2 or 1.0))
-        return float((off / np.maximum(size, unit)).max())
+        # What has been larger leaves its rounding behind.
+        self._heaviest = np.maximum(self._heaviest, size)
+        excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
+        return float((excess / np.maximum(size, 1e-300)).max())
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
@@ -396,6 +393,7 @@ class Tracker(Memory):
                 now.in_jump = phase
                 self.refresh()
         self.settle_here()
+        self._heaviest[:] = 0.0
 
     def settle_here(self) -> None:
         """Make the point exact where the route stands, and take the route up again."""
@@ -574,7 +572,8 @@ class Tracker(Memory):
     def rebuild(self, least: float) -> None:
         """Factor the active set anew, reducing it to a well independent one."""
         now = self.now
-        now.actives = now.solved = now.ready = now.rated = now.fresh = 0
+        now.actives = now.solved = now.ready = now.rated = now.fresh = now.idles = 0
+        self.here.spot.idle[:] = 0
         now.window, now.looked = state.NO_WINDOW, self.u.size
         self.here.near[:] = self._every
         order = self._by_depth()

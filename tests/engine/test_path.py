@@ -391,7 +391,7 @@ def test_a_file_of_another_format_or_with_parts_missing_is_refused(tmp_path):
     text = json.dumps(header | {"format": 99}).encode()
     np.save(stream, np.frombuffer(text, dtype=np.uint8))
     newer = spoil(good, tmp_path, "header.npy", stream.getvalue())
-    with pytest.raises(PathError, match="format 99; this version reads 1"):
+    with pytest.raises(PathError, match="format 99; this version reads 2"):
         Path.load(newer, problem.model())
     for missing in ("alpha_start", "jump_t"):
         fewer = tmp_path / "fewer.npz"

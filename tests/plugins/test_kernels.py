@@ -12,6 +12,7 @@ from problems import case, features, labels, sample_points
 
 from homotopy import DataError, Homotopy, LinearGram
 from homotopy_plugins import HingeRamp, LADRamp
+from homotopy_plugins.kernels.functions import Rows
 
 
 def assert_same(found, expected, tol=1e-8):
@@ -67,6 +68,53 @@ def test_sparse_duplicates_stay_exact():
         dense = Homotopy(HingeRamp(X, y, C=1.0, gamma=1e-7, path=path)).trace()
         sparse = Homotopy(HingeRamp(sp.csr_matrix(X), y, C=1.0, gamma=1e-7, path=path)).trace()
         assert_same(sparse, dense, tol=1e-6)
+
+
+def shifted(n, d, offset, filled, seed):
+    """Rows of which every column that is stored lies around an offset, near duplicates included."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[n // 2 :] = X[: n - n // 2] + 1e-3 * rng.normal(size=(n - n // 2, d))
+    X += offset * rng.choice([-1.0, 0.3, 1.0], size=d)
+    X[rng.random((n, d)) > filled] = 0.0
+    X[:, 0] = offset
+    X[-1] = X[0]
+    return X
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("filled", [1.0, 0.6, 0.2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_distances_are_right_to_rounding_wherever_the_columns_lie(offset, filled, sparse):
+    X, new = shifted(60, 30, offset, filled, 0), shifted(20, 30, offset, filled, 1)
+    rows = Rows(sp.csr_matrix(X) if sparse else X)
+    for given in (X, new, sp.csr_matrix(new)):
+        exact = given.toarray() if sp.issparse(given) else given
+        difference = exact[:, None, :].astype(np.longdouble) - X.astype(np.longdouble)
+        truth = (difference**2).sum(axis=2)
+        found = rows.distances(given)
+        # Rounding of the differences, of their squares and of sums of 30 terms, and 64 times that
+        # where the terms have not cancelled.
+        assert np.all(np.abs(found - truth) <= 64 * 30 * 2.3e-16 * truth)
+    assert rows.distances(X)[-1, 0] == 0.0
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+def test_a_constant_column_changes_nothing(kind, offset):
+    X, y = sparse_case(kind, 2)
+    plugin = HingeRamp if kind == "hinge" else LADRamp
+    wide = sp.csr_matrix(np.column_stack([X, np.full(len(X), offset)]))
+
+    def trace(X):
+        return Homotopy(plugin(X, y, C=2.0, gamma=0.3, fit_intercept=True)).trace()
+
+    plain, shifted = trace(X), trace(wide)
+    assert_same(shifted, plain, tol=1e-9)
+    t = plain.traced[1]
+    np.testing.assert_allclose(
+        shifted.decision_function(wide[:9], t), plain.decision_function(X[:9], t), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

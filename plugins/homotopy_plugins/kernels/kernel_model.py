@@ -107,7 +107,10 @@ class KernelModel(LossModel):
     def _kernel_function(self) -> Kernel | None:
         if self.kernel == "precomputed":
             return None
-        return kernel_function(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        return kernel_function(self.kernel, **self._kernel_options())
+
+    def _kernel_options(self) -> dict[str, Any]:
+        return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
 
     @property
     def cost(self) -> Array:
@@ -133,8 +136,7 @@ class KernelModel(LossModel):
             return DenseGram(X * np.outer(sign, sign))
         if self.kernel == "linear":
             return LinearGram(sp.diags(sign) @ X if sp.issparse(X) else X * sign[:, None])
-        assert self._function is not None
-        rows = kernel_rows(self.kernel, self._function, self.gamma, X)
+        rows = kernel_rows(self.kernel, Z=X, **self._kernel_options())
 
         def columns(index: npt.NDArray[np.int64]) -> Array:
             block = rows(X[index])
@@ -142,7 +144,14 @@ class KernelModel(LossModel):
             block *= sign[index, None]
             return block
 
-        return KernelGram(columns, self._diagonal(), self.cache_size)
+        used = {
+            "rbf": ("gamma",),
+            "poly": ("gamma", "degree", "coef0"),
+            "sigmoid": ("gamma", "coef0"),
+        }
+        options = [] if callable(self.kernel) else [getattr(self, k) for k in used[self.kernel]]
+        inputs = (self.kernel, *options, X, sign)
+        return KernelGram(columns, self._diagonal(), self.cache_size, inputs=inputs)
 
     def _diagonal(self) -> Array:
         assert self._function is not None

@@ -1,0 +1,21 @@
+"""The proof of a path, from alpha and the data alone.
+
+Nothing here reads the engine's tracked state or its compiled tables: the response is recomputed
+as ``Q alpha + B b``, the polylines are evaluated by calling the model with a plain number, and
+losses are integrated along them by NumPy code of its own.
+
+Every point ``(u_i, alpha_i)`` must lie on the piece that the path names.  Pieces move affinely and
+a segment is linear in t, so what holds at both ends of a segment holds all along it; the two ends
+of every segment are what is looked at.
+
+* `report`: `Check` and `Certificate`, what a reader gets;
+* `lines`: the polylines at many t at once;
+* `scales`: what a coordinate is measured by;
+* `points`: alpha, b and everything recomputed at many places of a path, and how far it is off;
+* `examination`: which places are looked at, and the conditions between them.
+"""
+
+from homotopy.path.certificate.examination import certify, examine, proven_part, proven_until
+from homotopy.path.certificate.report import Certificate, Check
+
+__all__ = ["Certificate", "Check", "certify", "examine", "proven_part", "proven_until"]

@@ -1,0 +1,245 @@
+"""The polylines of a model at many t at once, evaluated by the model itself.
+
+Arrays have one row for each of k points and one column for each coordinate, or are flat lists of
+some of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.model import LossModel
+from homotopy.model.polyline import Knot, Slope
+
+__all__ = ["Declaration", "Lines", "Part", "Piece", "finite", "size"]
+
+Array = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+# A jump whose height is this part of the slopes beside it is none.
+LEVEL = 1e-12
+# t is found by a division and two sums with rounded numbers: so many more roundings than a corner.
+TRAVEL = 4.0
+TINY = np.finfo(float).tiny
+
+
+def finite(values: Array) -> Array:
+    """`values`, 0 where infinite."""
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def size(values: Array) -> Array:
+    """``|values|``, 0 where infinite."""
+    return np.abs(finite(values))
+
+
+@attrs.frozen
+class Part:
+    """One slope (``value - bend * u``) or corner (``value``), with its rounding: `terms` is the
+    size of ``|const| + |rate * t|``, 0 where infinite."""
+
+    value: Array
+    terms: Array
+    bend: Array
+    is_jump: bool = False
+
+    @property
+    def flat(self) -> bool:
+        """Whether nothing of the slope is slanted."""
+        return not self.bend.any()
+
+    def height(self, u: Array) -> Array:
+        """alpha of the slope at u."""
+        if self.flat:
+            return self.value
+        return np.asarray(self.value - self.bend * np.where(self.bend > 0.0, u, 0.0))
+
+    def at(self, point: Index, i: Index) -> Part:
+        """The part of coordinates `i` at the points `point`, as flat lists."""
+        bend = self.bend[i] if self.bend.ndim else self.bend
+        return Part(self.value[point, i], self.terms[point, i], bend, self.is_jump)
+
+
+@attrs.frozen
+class Declaration:
+    """What a model declares, and how large the terms are that its corners and slopes sum up."""
+
+    model: LossModel
+    n: int
+    const: list[Array]
+    rate: list[Array]
+
+    @classmethod
+    def of(cls, model: LossModel, n: int, start: float, stop: float) -> Declaration:
+        """From the polylines at both ends of the path: all is affine in t between them."""
+        const, rate = [], []
+        for piece, other in zip(model.polyline(start), model.polyline(stop), strict=True):
+            first, last = (finite(np.asarray(_value(p), dtype=float)) for p in (piece, other))
+            speed = (last - first) / (stop - start) if stop != start else np.zeros(first.shape)
+            const.append(np.abs(first - speed * start))
+            rate.append(np.abs(speed))
+        return cls(model, n, const, rate)
+
+    def lines(self, ts: Array, travel: Array) -> Lines:
+        """The polylines at each of `ts`, which comes from numbers of the size `travel`."""
+        shape = (ts.size, self.n)
+        # Points come in pairs: where one segment ends and the next begins.
+        known: dict[float, Any] = {}
+        for t in ts.tolist():
+            if t not in known:
+                known[t] = self.model.polyline(t)
+        columns = list(zip(*(known[t] for t in ts.tolist()), strict=True))
+        parts = []
+        for piece, const, rate in zip(columns, self.const, self.rate, strict=True):
+            value = np.empty(shape)
+            for row, at_t in zip(value, piece, strict=True):
+                row[:] = _value(at_t)
+            terms = np.broadcast_to(const + rate * TRAVEL * travel[:, None], shape)
+            flat = not isinstance(piece[0], Slope)
+            bend = np.asarray(0.0 if flat else piece[0].curvature, dtype=float)
+            parts.append(Part(value, terms, bend, flat and not isinstance(piece[0], Knot)))
+        return Lines(parts[::2], parts[1::2])
+
+    def origins(self, ts: Array) -> tuple[Array, Bools]:
+        """Where each loss is zero, and whether the model says so.
+
+        No integral starts at an infinite origin (a first knot that stands at infinity); the loss is
+        then known up to a constant and 0 takes its place.
+        """
+        origin = np.empty((ts.size, self.n))
+        for row, t in zip(origin, ts.tolist(), strict=True):
+            row[:] = self.model.loss_origin(t)
+        known = np.isfinite(origin)
+        return np.where(known, origin, 0.0), np.all(known, axis=1)
+
+
+def _value(piece: Any) -> Any:
+    return piece.value if isinstance(piece, Slope) else piece.position
+
+
+@attrs.frozen
+class Piece:
+    """The piece named for each coordinate: ``low <= u <= high`` and alpha between the heights
+    `bottom` and `top` of the slopes beside it (one and the same on a slope).
+
+    `place` is the point of it nearest to u, `slope_terms` and `corner_terms` what rounding of
+    them is measured by; `steep` tells corners from slopes.
+    """
+
+    place: Array
+    top: Array
+    bottom: Array
+    bend: Array
+    slope_terms: Array
+    corner_terms: Array
+    steep: Bools
+
+
+@attrs.frozen
+class Lines:
+    """The polylines of all coordinates: slope j lies between corners j - 1 and j."""
+
+    slopes: list[Part]
+    corners: list[Part]
+
+    def at(self, point: Index, i: Index) -> Lines:
+        """The polylines of coordinates `i` at the points `point`, as flat lists."""
+        slopes, corners = ([part.at(point, i) for part in p] for p in (self.slopes, self.corners))
+        return Lines(slopes, corners)
+
+    def ends(self, j: int) -> tuple[Any, Any]:
+        """The corners that bound slope j."""
+        low = self.corners[j - 1].value if j else -np.inf
+        return low, self.corners[j].value if j < len(self.corners) else np.inf
+
+    def piece(self, named: Index, u: Array) -> Piece:
+        """The piece that the path names for each coordinate."""
+        shape = u.shape
+        low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
+        top, bottom, bend = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        slope_terms, corner_terms = np.zeros(shape), np.zeros(shape)
+        for p in range(2 * len(self.corners) + 1):
+            here = named == p
+            if not here.any():
+                continue
+            j, steep = p // 2, p % 2 == 1
+            left, right = self.slopes[j], self.slopes[j + steep]
+            if steep:
+                corner = self.corners[j]
+                at = finite(corner.value)
+                np.copyto(low, corner.value, where=here)
+                np.copyto(high, corner.value, where=here)
+                np.copyto(corner_terms, corner.terms, where=here)
+            else:
+                first, last = self.ends(j)
+                np.copyto(low, first, where=here)
+                np.copyto(high, last, where=here)
+                at = np.clip(u, first, last)
+                if j:
+                    np.copyto(corner_terms, self.corners[j - 1].terms, where=here & (u <= first))
+                if j < len(self.corners):
+                    np.copyto(corner_terms, self.corners[j].terms, where=here & (u >= last))
+                if not left.flat:
+                    np.copyto(bend, left.bend, where=here)
+            np.copyto(top, left.height(at), where=here)
+            np.copyto(bottom, right.height(at), where=here)
+            np.copyto(slope_terms, np.maximum(left.terms, right.terms), where=here)
+        place = np.clip(u, low, high)
+        return Piece(place, top, bottom, bend, slope_terms, corner_terms, named % 2 == 1)
+
+    def largest(self) -> Array:
+        """The largest finite ``|value|`` of a slope of each coordinate."""
+        return np.asarray(np.max([size(slope.value) for slope in self.slopes], axis=0))
+
+    def rise(self, j: int) -> Bools:
+        """Whether alpha rises at corner j, or only rounding makes it seem so."""
+        at = finite(self.corners[j].value)
+        left, right = self.slopes[j], self.slopes[j + 1]
+        below, above = left.height(at), right.height(at)
+        terms = np.maximum(left.terms, right.terms)
+        large = np.maximum(np.maximum(size(below), size(above)), terms)
+        return np.asarray((above - below > LEVEL * large) & np.isfinite(self.corners[j].value))
+
+    def losses(self, u: Array, origin: Array) -> Array:
+        """``L_i(u_i) = -integral of the polyline from origin_i to u_i``.
+
+        Infinite slopes are walls: nothing is lost there, who passes one is told by the gap.
+        """
+        low, high = np.minimum(u, origin), np.maximum(u, origin)
+        total = np.zeros(u.shape)
+        left = low
+        for j, slope in enumerate(self.slopes):
+            end = self.corners[j].value if j < len(self.corners) else np.inf
+            right = np.clip(end, low, high)
+            mean = slope.height(0.5 * (left + right))
+            total += (right - left) * np.where(np.isfinite(mean), mean, 0.0)
+            left = right
+        return np.where(u >= origin, -total, total)
+
+    def steepest(self, u: Array, blur: Array) -> Array:
+        """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes
+        there at most."""
+        top = np.zeros(u.shape)
+        for j, slope in enumerate(self.slopes):
+            low, high = self.ends(j)
+            here = (u >= low - blur) & (u <= high + blur)
+            top = np.maximum(top, np.where(here, size(slope.height(u)), 0.0))
+        return top
+
+    def branches(self, named: Index) -> tuple[Index, Index]:
+        """First and last slope of the convex branch of the piece named: up to the next jumps, but
+        those without a height."""
+        last_slope = len(self.corners)
+        first, last = np.zeros(named.shape, np.int64), np.full(named.shape, last_slope)
+        for j, corner in enumerate(self.corners):
+            if corner.is_jump:
+                real = self.rise(j)
+                right = named > 2 * j + 1
+                first[real & right] = j + 1
+                last[real & ~right & (last == last_slope)] = j
+        return first, last

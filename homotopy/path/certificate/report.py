@@ -1,0 +1,99 @@
+"""What `Path.certify` answers with."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+__all__ = ["Certificate", "Check", "Tally"]
+
+
+@attrs.frozen
+class Check:
+    """One kind of condition: its worst relative residual, where, and how many were checked."""
+
+    name: str
+    worst: float
+    t: float
+    count: int
+    ok: bool
+
+
+@attrs.frozen
+class Certificate:
+    """The outcome of `Path.certify`.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Each coordinate is measured on scales of its own (``docs/theory.md``).
+
+        * polyline: distance of every (u_i, alpha_i) to the piece that the path names, the u part
+          and the alpha part each relative to the scale of that coordinate;
+        * border: ``|B^T alpha - e|`` relative to the terms of the sum;
+        * gap: the duality gap of the convex problem in which every coordinate keeps to its branch
+          (the run of pieces between two jumps),
+          ``sum_i [L_i(u_i) - L_i(v_i) + alpha_i (u_i - v_i)] + |b^T (e - B^T alpha)|``, where v_i
+          is the place at which the branch has height alpha_i, relative to
+          ``1/2 |w|^2 + sum_i |L_i| + |e^T b|``; infinite where a response is beyond a wall;
+        * objective: `Path.objective` against ``1/2 |w|^2 + sum_i L_i(u_i) + e^T b`` integrated
+          along the polylines, relative to the same terms;
+        * continuity: that segments follow each other over the whole span, and the change of
+          ``Q alpha`` (that is, of w) and of the objective between segments that meet without a
+          jump (b need not be unique there, nor alpha along directions that are null to rounding:
+          those count in the objective only);
+        * jumps: by how much the objective falls short of the fall that the move of w demands,
+          ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), how far the recorded
+          objectives are from the recomputed ones, that those who change branch are those recorded,
+          and that a recorded move is one;
+        * corners: coordinates that stay on a jump corner all along a segment without being held
+          there by those on knots.
+    tol : float
+    """
+
+    checks: tuple[Check, ...]
+    tol: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every condition holds to `tol`."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def worst(self) -> float:
+        """The largest relative residual of all."""
+        return max(check.worst for check in self.checks)
+
+    def __str__(self) -> str:
+        lines = [f"{'condition':<12}{'checked':>9}{'worst':>12}{'at':>14}"]
+        for c in self.checks:
+            at = f"{c.t:14.6g}" if np.isfinite(c.t) else f"{'-':>14}"
+            mark = "" if c.ok else "   FAILS"
+            lines.append(f"{c.name:<12}{c.count:>9}{c.worst:>12.2e}{at}{mark}")
+        verdict = "certified" if self.ok else "NOT certified"
+        lines.append(f"{verdict} to {self.tol:g} (worst {self.worst:.2e})")
+        return "\n".join(lines)
+
+
+@attrs.define
+class Tally:
+    """Counts one kind of condition; `failed` is the first segment on which it does not hold."""
+
+    tol: float
+    worst: float = 0.0
+    t: float = np.nan
+    count: int = 0
+    failed: int | None = None
+
+    def add(self, value: float, t: float, segment: int, count: int = 1) -> None:
+        """One residual, the largest of `count`."""
+        self.count += count
+        value = value if np.isfinite(value) else np.inf
+        if value > self.worst or np.isnan(self.t):
+            self.worst, self.t = value, t
+        if value > self.tol and (self.failed is None or segment < self.failed):
+            self.failed = segment
+
+    def check(self, name: str) -> Check:
+        """The outcome."""
+        return Check(name, self.worst, self.t, self.count, self.worst <= self.tol)

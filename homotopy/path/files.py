@@ -1,0 +1,251 @@
+"""Files that are whole or as they were, and arrays from files that nobody vouches for.
+
+A file is written beside the one it replaces, brought to the disk and renamed: whoever looks, and
+whenever the process or the machine stops, there is the old file or the new one.
+
+A file is a zip archive of ``.npy`` members.  Reading one believes nothing: every member has a name,
+a type and a size that were expected, sizes are compared with what the file can hold before memory
+is taken, and nothing in it is executed (no pickle, no Python literals).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import re
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+
+__all__ = ["Archive", "name_of", "packed", "refusing", "replace_file"]
+
+FileName = str | os.PathLike[str]
+Shape = tuple[int, ...]
+
+# A byte of a deflated stream stands for at most so many.
+DEFLATE = 1032
+# Bytes taken from an archive at a time.
+CHUNK = 1 << 20
+# The longest head of a ``.npy`` member; ours have 128 bytes.
+HEAD = 1024
+_HEAD = re.compile(
+    rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\),? *\} *\n"
+)
+
+
+def name_of(file: FileName) -> str:
+    """The name of a file for messages."""
+    return os.fsdecode(file)
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def packed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """The arrays as an archive; the same arrays give the same bytes."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    return out.getvalue()
+
+
+def replace_file(file: FileName, content: bytes) -> None:
+    """Let `file` hold `content`, all of it, or what it held before.
+
+    A file that is there keeps its permissions, and its place if it is a link.  A process that is
+    killed meanwhile may leave ``.<name>.<letters>.tmp`` beside the file.
+    """
+    name = name_of(file)
+    target = os.path.realpath(name)
+    folder, last = os.path.split(target)
+    beside = os.path.join(folder, f".{last[:40]}.{secrets.token_hex(8)}.tmp")
+    old = _replaceable(target, folder, name)
+    try:
+        with open(beside, "xb") as stream:
+            if old is not None:
+                _take_after(stream.fileno(), old)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+        _sync_folder(folder)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        if isinstance(error, OSError):
+            kept = "nothing was written" if old is None else "the old file is as it was"
+            raise PathError(f"{name}: cannot be written ({_said(error)}); {kept}") from error
+        raise
+
+
+def _replaceable(target: str, folder: str, name: str) -> os.stat_result | None:
+    """What is known of the file to be replaced, or None; refuse what must not be replaced."""
+    if not os.path.isdir(folder):
+        raise PathError(f"{name}: there is no folder {folder}; make it first")
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PathError(f"{name}: cannot be written ({_said(error)})") from error
+    if stat.S_ISDIR(old.st_mode):
+        raise PathError(f"{name}: is a folder; give the name of a file in it")
+    if not stat.S_ISREG(old.st_mode):
+        raise PathError(f"{name}: is no ordinary file; give another name")
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PathError(f"{name}: is write-protected; allow writing or give another name")
+    return old
+
+
+def _take_after(descriptor: int, old: os.stat_result) -> None:
+    """Give a file the owner and the permissions of another, as far as that is allowed."""
+    if hasattr(os, "fchown"):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    if hasattr(os, "fchmod"):
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the new name to the disk; where folders cannot be opened, the system sees to it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@contextlib.contextmanager
+def refusing(file: FileName) -> Iterator[None]:
+    """Whatever goes wrong inside is said of `file`.
+
+    There is no complete list of what zip archives, deflated streams and JSON raise once they are
+    spoiled (zlib.error, struct.error, NotImplementedError, RecursionError, MemoryError, ...), so
+    that every error counts.
+    """
+    try:
+        yield
+    except PathError:
+        raise
+    except FileNotFoundError:
+        raise PathError(f"{name_of(file)}: no such file") from None
+    except Exception as error:
+        raise PathError(f"{name_of(file)}: not a saved path ({_said(error)})") from None
+
+
+def _said(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return text or type(error).__name__
+
+
+def _count(shape: Shape) -> int:
+    # In Python's own integers, which do not overflow.
+    return math.prod(shape)
+
+
+class Archive:
+    """The members of an archive, each read when asked for and not believed before.
+
+    Errors are whatever they are; see `refusing`.
+    """
+
+    def __init__(self, file: FileName) -> None:
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise ValueError("no ordinary file")
+        self._zip = zipfile.ZipFile(file)
+        try:
+            self._members = self._checked_members(os.stat(file).st_size)
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def _checked_members(self, size: int) -> dict[str, zipfile.ZipInfo]:
+        members: dict[str, zipfile.ZipInfo] = {}
+        left = size
+        for info in self._zip.infolist():
+            name, ending = os.path.splitext(info.filename)
+            if ending != ".npy" or name in members:
+                raise ValueError(f"it holds {info.filename[:80]!r}, which no saved path does")
+            # No two members can share bytes of the file, and no byte stands for more than it can.
+            left -= info.compress_size
+            most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
+            if left < 0 or info.file_size > most * info.compress_size:
+                raise ValueError(f"{name!r} cannot hold {info.file_size} bytes")
+            members[name] = info
+        return members
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the members are called."""
+        return frozenset(self._members)
+
+    def shape(self, name: str, kind: str) -> Shape:
+        """The shape of a member of type `kind` ("<f8", say); no array is made."""
+        if name not in self._members:
+            raise ValueError(f"{name!r} is missing")
+        with self._zip.open(self._members[name]) as stream:
+            return self._head(name, kind, stream)
+
+    def _head(self, name: str, kind: str, stream: Any) -> Shape:
+        magic = stream.read(10)
+        length = int.from_bytes(magic[8:], "little")
+        found = None
+        if magic[:8] == b"\x93NUMPY\x01\x00" and len(magic) == 10 and length <= HEAD:
+            found = _HEAD.fullmatch(stream.read(length))
+        if found is None:
+            raise ValueError(f"{name!r} is not an array")
+        if found[1].decode() != kind:
+            raise ValueError(f"{name!r} has numbers of type {found[1].decode()}, not {kind}")
+        shape = tuple(int(k) for k in found[2].replace(b" ", b"").split(b",") if k)
+        held = self._members[name].file_size - 10 - length
+        if _count(shape) * np.dtype(kind).itemsize != held:
+            raise ValueError(f"{name!r} has shape {shape} and {held} bytes")
+        return shape
+
+    def read(self, name: str, kind: str, most: int | None = None) -> npt.NDArray[Any]:
+        """A member as an array of the machine's own byte order; of at most `most` entries."""
+        with self._zip.open(self._members[name]) as stream:
+            shape = self._head(name, kind, stream)
+            if most is not None and _count(shape) > most:
+                raise ValueError(f"{name!r} has {_count(shape)} entries, more than {most}")
+            array = np.empty(shape, dtype=kind)
+            view = array.reshape(-1).view(np.uint8)
+            for k in range(0, view.size, CHUNK):
+                part = view[k : k + CHUNK]
+                data = stream.read(part.size)
+                if len(data) != part.size:
+                    raise ValueError(f"{name!r} ends early")
+                part[:] = np.frombuffer(data, dtype=np.uint8)
+            # Also makes zipfile compare the checksum.
+            if stream.read(1):
+                raise ValueError(f"{name!r} does not end where it should")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
