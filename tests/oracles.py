@@ -397,10 +397,11 @@ class Examiner:
 
         # What is left of alphas of that size where all of them ought to be 0: the rounding of
         # their rounding.
-        self.least = 1e-18 * self.length * (self.length @ self.usual)
+        self.least = 1e-30 * self.length * (self.length @ self.usual)
         for column in np.abs(problem.B).T:
-            shares = column > 0
-            self.least += column * np.max(self.least[shares] / column[shares])
+            shares = (column > 0) & (self.least > 0)
+            if np.any(shares):
+                self.least = self.least + column * np.min(self.least[shares] / column[shares])
         # A break-point is known to the rounding of t over the whole span.
         corners = np.stack([_real(p.line.corner) for p in points])
         self.least += 1e-13 * np.max(corners.max(axis=0) - corners.min(axis=0), axis=1)
