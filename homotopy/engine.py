@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
+from homotopy.diagnosis import cause_of_trouble
 from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
 from homotopy.gram import DenseGram, Gram, LinearGram
 from homotopy.model import Jump, Knot, LossModel, Problem, Slope
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
+from homotopy.path.certificate import examine, proven_part
 from homotopy.path.recorded import jump_records, segments_of
 from homotopy.progress import progress_bar
 from homotopy.runtime import announce_compilation, compiled, one_thread
@@ -39,6 +41,9 @@ NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
 # Seconds between two calls of a callback while nothing is new.
 BEAT = 0.1
+# A path that was never off by more than this (in parts of the scale) needs no closer look; a closer
+# look takes all segments, or where they have more than so many numbers a sample.
+DOUBT, MUCH, SAMPLE = 1e-9, 2_000_000, 64
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
 
@@ -139,17 +144,27 @@ class Homotopy:
             On Ctrl-C, likewise; it is a `KeyboardInterrupt`.
         """
         announce_compilation()
-        if self.max_seconds is not None and not compiled():
-            compile_now()
-        with one_thread(self.model), _Trace(self, progress, callback) as trace:
+        deadline = np.inf
+        if self.max_seconds is not None:
+            if not compiled():
+                compile_now()
+            deadline = time.monotonic() + self.max_seconds
+        with one_thread(self.model):
+            first = _Trace(self, progress, callback, deadline)
             try:
-                trace.begin(start)
-                while trace.under_way():
-                    trace.go_on()
-                trace.finish()
-            except _Stopped as stop:
-                trace.stop_at(stop.status)
-        return trace.path()
+                return first.proven_path(start)
+            except Unproven as trouble:
+                again = _Trace(self._careful(), progress, callback, deadline)
+                return again.proven_path(start, trouble)
+
+    def _careful(self) -> Homotopy:
+        """The same with everything recomputed after every step, and all coordinates looked at."""
+        never = np.iinfo(np.int64).max
+        return attrs.evolve(
+            self,
+            tolerances=attrs.evolve(self.tolerances, refresh=1),
+            windows=attrs.evolve(self.windows, heavy_across=never, heavy_along=never, wide=never),
+        )
 
 
 class _Tiny(LossModel):
@@ -184,6 +199,21 @@ def compile_now() -> float:
     return time.perf_counter() - begin
 
 
+class Unproven(TraceError):
+    """An attempt that led to nothing that can be proven; `traced` is where it led."""
+
+    def __init__(self, message: str, traced: Path | None) -> None:
+        super().__init__(message)
+        self.traced = traced
+
+
+def examined(path: Path) -> bool:
+    """Whether `path` holds: all of it where that is quick, else a sample."""
+    if len(path.segments) * path.problem.gram.size <= MUCH:
+        return path.certify().ok
+    return examine(path, SAMPLE).ok
+
+
 class _Stopped(Exception):
     """Somebody wants the trace to end here."""
 
@@ -194,7 +224,9 @@ class _Stopped(Exception):
 class _Trace:
     """One run: the tracker, who watches it, and how it ended."""
 
-    def __init__(self, options: Homotopy, progress: bool, callback: Callback | None) -> None:
+    def __init__(
+        self, options: Homotopy, progress: bool, callback: Callback | None, deadline: float
+    ) -> None:
         self.options, self.callback = options, callback
         self.problem = Problem.compile(options.model)
         rule = getattr(options.model.flips, "__func__", None)
@@ -206,10 +238,7 @@ class _Trace:
             by_solver=options.d_step == "osqp",
         )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
-        self.deadline = np.inf
-        self.told_at = time.monotonic()
-        if options.max_seconds is not None:
-            self.deadline = self.told_at + options.max_seconds
+        self.deadline, self.told_at = deadline, time.monotonic()
         if self.bar is not None or callback is not None or np.isfinite(self.deadline):
             self.tracker.pulse = self._pulse
         self.status = Status.COMPLETE
@@ -218,6 +247,48 @@ class _Trace:
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
         self.begun = self.settles = False
+
+    def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
+        """The path, checked; where it cannot be proven, what can, in an error.
+
+        `earlier` is how the first attempt ended: with it this one is the last.
+        """
+        try:
+            with self:
+                try:
+                    self.begin(start)
+                    while self.under_way():
+                        self.go_on()
+                    self.finish()
+                except _Stopped as stop:
+                    self.stop_at(stop.status)
+        except TraceError as error:
+            trouble = Unproven(str(error), error.path if isinstance(error.path, Path) else None)
+        else:
+            path = self.path()
+            if not path.complete or self.tracker.doubt <= DOUBT or examined(path):
+                return path
+            trouble = Unproven(f"what was followed to {self._place()} cannot be proven", path)
+        if earlier is None:
+            raise trouble
+        raise self._declined(trouble, earlier)
+
+    def _declined(self, *troubles: Unproven) -> TraceError:
+        """The error that a user sees: what is proven, and why there is no more."""
+        parts = [proven_part(t.traced) for t in troubles if t.traced is not None]
+        proven = [part for part in parts if part is not None]
+        path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
+        message = str(troubles[0])
+        if "no optimum exists" not in message:
+            tracker = self.tracker
+            cause = cause_of_trouble(self.problem, tracker.alpha, tracker.size_of_u())
+            message = f"{message}: {cause}"
+        error = TraceError(message)
+        error.path = None if path is None else attrs.evolve(path, status=Status.FAILED)
+        return error
+
+    def _place(self) -> str:
+        return f"{self.problem.model.parameter}={self.tracker.now.t:.17g}"
 
     # ------------------------------------------------------------------ the start
 
@@ -330,7 +401,8 @@ class _Trace:
         tracker = self.tracker
         if tracker.border.shape[1] != 1:
             return False
-        fall, rise = slack_of_border(tracker.border, snap, tracker.alpha, tracker.u)
+        usual = tracker.usual_alpha()
+        fall, rise = slack_of_border(tracker.border, snap, tracker.alpha, tracker.u, usual)
         size = tracker.now.size_scale / float(np.abs(tracker.border).max())
         slack = self.options.tolerances.slack
         if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > slack * size):
@@ -434,10 +506,7 @@ class _Trace:
         self.status = status
 
     def finish(self) -> None:
-        """Make sure that what was integrated all the way is still true.
-
-        This is for mistakes, which are large; how exact the path is, the certificate says.
-        """
+        """Measure how true what was integrated all the way still is."""
         tracker = self.tracker
         if self.bar is not None:
             self.bar.update_to(1.0)
@@ -446,14 +515,9 @@ class _Trace:
             tracker.record_point()
         if self.start != self.stop:
             tracker.refresh()
-            if tracker.excess() > self.options.tolerances.mistaken:
-                self._refuse()
-
-    def _refuse(self) -> None:
-        tracker, name = self.tracker, self.problem.model.parameter
-        raise TraceError(
-            f"at {name}={tracker.now.t:.17g} a residual of {tracker.residuals().max():.2g} is left"
-        )
+            tracker.judge(self.problem.target(self.stop))
+        if self.late or self.recovered:
+            tracker.doubt = np.inf
 
     # ------------------------------------------------------------------ jumps
 
@@ -518,7 +582,9 @@ class _Trace:
         tracker.settle(t, snap, target)
         tracker.end_crossing(t)
         if tracker.excess() > self.options.tolerances.accepted:
-            self._refuse()
+            raise TraceError(
+                f"at {self._place()} a residual of {tracker.residuals().max():.2g} is left"
+            )
         now.solved_by = 0 if self.settles else 1
         now.by_solver = self.options.d_step == "osqp"
         self.settles = False

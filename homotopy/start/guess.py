@@ -18,7 +18,7 @@ Index = npt.NDArray[np.int64]
 
 # How far a response may be off: pairs get dearer with every digit, Newton steps on features do not.
 ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
-# An alpha within this part of the largest slope is at its height.
+# An alpha within this part of its size is at the height of a slope.
 LEVEL = 1e-10
 
 
@@ -54,14 +54,16 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
     return np.where(np.isfinite(carried), carried, alpha)
 
 
-def slack_of_border(border: Array, snap: Snapshot, alpha: Array, u: Array) -> tuple[float, float]:
+def slack_of_border(
+    border: Array, snap: Snapshot, alpha: Array, u: Array, usual: Array
+) -> tuple[float, float]:
     """How far b may fall and rise with alpha as it is: one border column, falling polylines.
 
-    Where every alpha is at the end of its range b is not determined but free in an interval.
+    `usual` is the size that alpha of each coordinate usually has.  Where every alpha is at the end
+    of its range b is not determined but free in an interval.
     """
     n = alpha.size
-    finite = np.abs(snap.slope[np.isfinite(snap.slope)])
-    near = LEVEL * max(float(finite.max(initial=0.0)), float(np.abs(alpha).max()))
+    near = LEVEL * np.maximum(usual, np.abs(alpha))[:, None]
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
     level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)

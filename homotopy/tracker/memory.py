@@ -64,7 +64,7 @@ class Memory:
         self._now = np.zeros(1, state.NOW).view(np.recarray)
         self.now: Any = self._now[0]
         self._every = np.arange(n)
-        self.repairs = 0
+        self.repairs, self.doubt = 0, 0.0
         # Called at every pause; may raise to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route was when it last moved on, and the steps and repairs by then.

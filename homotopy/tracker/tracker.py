@@ -367,14 +367,29 @@ class Tracker(Memory):
             return 0.0
         self.column.off[:] = self.border.T @ self.alpha - target
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        # What has been larger leaves its rounding behind.
-        self._heaviest = np.maximum(self._heaviest, size)
+        # What has been larger leaves its rounding behind, and so do alphas of the usual size.
+        usual = np.abs(self.border).T @ self.usual_alpha()
+        self._heaviest = np.maximum(self._heaviest, np.maximum(size, usual))
         excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
         return float((excess / np.maximum(size, 1e-300)).max())
+
+    def usual_alpha(self) -> Array:
+        """What alpha of each coordinate is like: its slopes, or what moves its response by its
+        scale."""
+        spot = self.here.spot
+        size = np.divide(self.size_of_u(), spot.diag, out=np.zeros(spot.size), where=spot.diag > 0)
+        return np.where(spot.height > 0.0, np.minimum(size, spot.height), size)
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
         return float((self.residuals() - 10.0 * self.rounding()).max())
+
+    def judge(self, target: Array) -> float:
+        """How far the point is off, as a part of its scales; the worst is remembered."""
+        off = max(self.excess(), self.imbalance(target))
+        # NaN is as bad as can be.
+        self.doubt = max(self.doubt, off) if off == off else INF
+        return off
 
     def _maintain(self) -> None:
         """Recompute u; where the residual has grown, make the point exact again on the spot."""
@@ -385,7 +400,8 @@ class Tracker(Memory):
             self.reset_pull()
         target = self.problem.target(now.t)
         for attempt in range(2):
-            if max(self.excess(), self.imbalance(target)) <= tol.repair:
+            off = self.judge(target)
+            if off <= tol.repair:
                 return
             if attempt == 0 and now.actives:
                 phase, now.in_jump = now.in_jump, state.REFINING
