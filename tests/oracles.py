@@ -509,10 +509,14 @@ class Examiner:
         return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ blur)
 
     def moved(self, p: Point, q: Point) -> float:
-        """How far ``Q alpha`` moves between two points that ought to be one; 1 is as far as may
-        be, relative to u or to the whole of w."""
+        """How far ``Q alpha`` moves between two points that ought to be one, but for what b makes
+        up for; 1 is as far as may be, relative to u or to the whole of w."""
         change = q.alpha - p.alpha
         move = self.problem.Q @ change
+        if p.b.size:
+            B = self.problem.B
+            shift = np.linalg.lstsq(np.asarray(B, float), np.asarray(move, float), rcond=None)[0]
+            move = move - B @ shift
         square, norm = (max(float(a @ (self.problem.Q @ a)), 0.0) for a in (change, p.alpha))
         allowed = 1e-7 * np.maximum(np.abs(p.u), np.abs(self.problem.Q @ p.alpha))
         allowed = allowed + self.blur(p) + self.blur(q) + 1e-7 * self._nearest(p)
