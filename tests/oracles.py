@@ -283,8 +283,8 @@ OWN = 1e-8
 DATA = 1e-11
 # What solving in double precision leaves of the largest terms met on the way.
 SOLVED = 1e-14
-# What the rounding of each alpha, known or interpolated, does to a sum of tens of terms.
-ROUNDED = 4e-15
+# What the rounding of each alpha, known or interpolated, does to a sum of up to 80 terms.
+ROUNDED = 1e-14
 
 
 @attrs.frozen
