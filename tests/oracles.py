@@ -283,8 +283,8 @@ OWN = 1e-8
 DATA = 1e-11
 # What solving in double precision leaves of the largest terms met on the way.
 SOLVED = 1e-14
-# What the rounding of each alpha, known or interpolated, does to a sum of tens of terms.
-ROUNDED = 4e-15
+# What the rounding of each alpha, known or interpolated, does to a sum of up to 80 terms.
+ROUNDED = 1e-14
 
 
 @attrs.frozen
@@ -397,7 +397,14 @@ class Examiner:
 
         # What is left of alphas of that size where all of them ought to be 0: the rounding of
         # their rounding.
-        self.least = 1e-18 * self.length * (self.length @ self.usual)
+        self.least = 1e-30 * self.length * (self.length @ self.usual)
+        for column in np.abs(problem.B).T:
+            shares = (column > 0) & (self.least > 0)
+            if np.any(shares):
+                self.least = self.least + column * np.min(self.least[shares] / column[shares])
+        # A break-point is known to the rounding of t over the whole span.
+        corners = np.stack([_real(p.line.corner) for p in points])
+        self.least += 1e-13 * np.max(corners.max(axis=0) - corners.min(axis=0), axis=1)
 
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
@@ -502,10 +509,14 @@ class Examiner:
         return half + float(losses.sum()) + linear, 1e-9 * size + float(steep @ blur)
 
     def moved(self, p: Point, q: Point) -> float:
-        """How far ``Q alpha`` moves between two points that ought to be one; 1 is as far as may
-        be, relative to u or to the whole of w."""
+        """How far ``Q alpha`` moves between two points that ought to be one, but for what b makes
+        up for; 1 is as far as may be, relative to u or to the whole of w."""
         change = q.alpha - p.alpha
         move = self.problem.Q @ change
+        if p.b.size:
+            B = self.problem.B
+            shift = np.linalg.lstsq(np.asarray(B, float), np.asarray(move, float), rcond=None)[0]
+            move = move - B @ shift
         square, norm = (max(float(a @ (self.problem.Q @ a)), 0.0) for a in (change, p.alpha))
         allowed = 1e-7 * np.maximum(np.abs(p.u), np.abs(self.problem.Q @ p.alpha))
         allowed = allowed + self.blur(p) + self.blur(q) + 1e-7 * self._nearest(p)
