@@ -62,7 +62,9 @@ def certify(
         examination.whole()
     else:
         found = {path._locate(t, side) for t in _values(at).tolist() for side in SIDES}
-        segment, t = zip(*sorted(found, key=lambda place: (place[0], _along(path, place[1]))), strict=True)
+        segment, t = zip(
+            *sorted(found, key=lambda place: (place[0], _along(path, place[1]))), strict=True
+        )
         places = Places(np.array(segment, np.int64), np.array(t))
         examination.look_at(places, OBJECTIVES)
     return examination.certificate()
@@ -145,7 +147,8 @@ def _along(path: Path, t: npt.ArrayLike) -> Array:
 
 @attrs.frozen
 class _Point:
-    """What is kept of a point for the comparison with the next."""
+    """What is kept of a point for the comparison with the next; `real` are the coordinates with
+    a jump that has a height."""
 
     segment: int
     t: float
@@ -157,6 +160,7 @@ class _Point:
     objective: float
     size: float
     absolute: bool
+    real: Bools
 
 
 @attrs.frozen
@@ -309,8 +313,7 @@ class Examination:
         value = Value.of(self.known.declared, points, target)
         area, blur = points.gap(off, max(NEAR, self.tol))
         area = area + np.abs(np.sum(points.b * left, axis=1))
-        noise = points.scales.rounded * points.scales.border
-        blur = blur + np.sum(np.abs(points.b) * noise, axis=1)
+        blur = blur + np.sum(np.abs(points.b) * points.scales.border_noise, axis=1)
         self._add("gap", (area / np.maximum(value.size + blur, TINY))[:, None], places)
         self._add("polyline", off, places)
         return value
@@ -436,13 +439,14 @@ class Examination:
 
     def _flipped(self, before: _Point, after: _Point, recorded: list[Index]) -> bool:
         """Whether those who change branch are those recorded; of several jumps at one t some may
-        have gone back."""
+        have gone back, and a jump without a height may be passed unnoticed."""
         if before is after:
             return True
         changed = self.passed[before.named // 2] != self.passed[after.named // 2]
+        changed &= before.real
         claimed = np.zeros(changed.size, dtype=bool)
         for rows in recorded:
-            claimed[rows] = True
+            claimed[rows] = before.real[rows]
         if len(recorded) > 1:
             claimed &= changed
         return np.array_equal(changed, claimed)
@@ -459,13 +463,17 @@ class Examination:
         s, n = self.path.segments, points.u.shape[1]
         brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
         for row in rows.tolist():
-            k, t, here = int(batch.places.segment[row]), float(batch.places.t[row]), int(
-                batch.base[row]
-            ) - start
+            k, t, here = (
+                int(batch.places.segment[row]),
+                float(batch.places.t[row]),
+                int(batch.base[row]) - start,
+            )
             if t == s.start[k]:
                 self.stood = None
                 if some[here]:
-                    real = [near[c, here] & points.lines.rise(j)[here] for c, j in enumerate(corners)]
+                    real = [
+                        near[c, here] & points.lines.rise(j)[here] for c, j in enumerate(corners)
+                    ]
                     self.stood = k, near[:, here].copy(), np.array(real)
             elif t == s.stop[k] and abs(s.stop[k] - s.start[k]) > brief:
                 loose = 0
@@ -488,6 +496,7 @@ def _point(points: Points, value: Value, row: int, segment: int, named: Index) -
         objective=float(value.primal[row]),
         size=float(value.scale[row]),
         absolute=bool(value.absolute[row]),
+        real=points.lines.at(np.full(named.size, row), np.arange(named.size)).rises(),
     )
 
 

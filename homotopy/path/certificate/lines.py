@@ -198,12 +198,29 @@ class Lines:
 
     def rise(self, j: int) -> Bools:
         """Whether alpha rises at corner j, or only rounding makes it seem so."""
+        height, rounding = self._height(j)
+        return np.asarray((height > rounding) & np.isfinite(self.corners[j].value))
+
+    def level(self, j: int) -> Bools:
+        """Whether alpha is the same on both sides of corner j."""
+        height, rounding = self._height(j)
+        return np.asarray(np.abs(height) <= rounding)
+
+    def _height(self, j: int) -> tuple[Array, Array]:
+        """By how much alpha rises at corner j, and what of it may be rounding."""
         at = finite(self.corners[j].value)
         left, right = self.slopes[j], self.slopes[j + 1]
         below, above = left.height(at), right.height(at)
         terms = np.maximum(left.terms, right.terms)
-        large = np.maximum(np.maximum(size(below), size(above)), terms)
-        return np.asarray((above - below > LEVEL * large) & np.isfinite(self.corners[j].value))
+        return above - below, LEVEL * np.maximum(np.maximum(size(below), size(above)), terms)
+
+    def rises(self) -> Bools:
+        """Whether alpha rises at any of the jumps."""
+        real = np.zeros(self.slopes[0].value.shape, dtype=bool)
+        for j, corner in enumerate(self.corners):
+            if corner.is_jump:
+                real |= self.rise(j)
+        return real
 
     def losses(self, u: Array, origin: Array) -> Array:
         """``L_i(u_i) = -integral of the polyline from origin_i to u_i``.

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.path.certificate.lines import TINY, Declaration, Lines, Part, Piece, size
+from homotopy.path.certificate.lines import LEVEL, TINY, Declaration, Lines, Part, Piece, size
 from homotopy.path.certificate.scales import Known, Scales
 
 if TYPE_CHECKING:
@@ -134,7 +134,22 @@ class Points:
         """How far each (u_i, alpha_i) is from the piece named, relative to its own scales."""
         scales = self.scales
         tall = np.maximum(scales.alpha, scales.rounded * self.piece.slope_terms)
-        return _off(self.piece, self.u, self.alpha, scales.u, tall)
+        off = _off(self.piece, self.u, self.alpha, scales.u, tall)
+        if np.any(off > STANDING):
+            self._pass_seams(off)
+        return off
+
+    def _pass_seams(self, off: Array) -> None:
+        """A corner without a height is none: who is beyond it is on the next piece as well."""
+        point, i = np.nonzero((off > STANDING) & ~self.piece.steep)
+        lines, named = self.lines.at(point, i), self.named[point, i]
+        to = np.where(self.u[point, i] > self.piece.place[point, i], 1, -1)
+        for _ in self.lines.corners:
+            level = np.zeros(named.shape, dtype=bool)
+            for j in range(len(lines.corners)):
+                level |= (named + to == 2 * j + 1) & lines.level(j)
+            named = np.where(level, named + 2 * to, named)
+            off[point, i] = np.minimum(off[point, i], self.off_as(point, i, named))
 
     def off_as(self, point: Index, i: Index, named: Index) -> Array:
         """How far some of them are from other pieces."""
@@ -180,13 +195,15 @@ class Points:
 
 def _off(piece: Piece, u: Array, alpha: Array, u_scale: Array, a_scale: Array) -> Array:
     across = np.abs(u - piece.place) / u_scale
-    nearest = np.clip(alpha, piece.bottom, piece.top)
+    low, high = np.minimum(piece.bottom, piece.top), np.maximum(piece.bottom, piece.top)
+    nearest = np.clip(alpha, low, high)
     tall = np.maximum(np.maximum(np.abs(alpha), size(nearest)), a_scale)
     # A slanted piece is as near as it is sideways.
     tall = np.maximum(tall, piece.bend * u_scale)
     off = np.maximum(across, np.abs(alpha - nearest) / tall)
     # No local optimum sits on a corner at which alpha rises.
-    off = np.where(piece.bottom > piece.top, np.inf, off)
+    rises = piece.bottom - piece.top > LEVEL * np.maximum(size(low), piece.slope_terms)
+    off = np.where(rises, np.inf, off)
     return np.where(np.isfinite(off), off, np.inf)
 
 
@@ -295,5 +312,3 @@ class Value:
     def scale(self) -> Array:
         """What differences of objectives are relative to."""
         return np.maximum(self.size + self.constant + self.blur, TINY)
-
-
