@@ -3,11 +3,12 @@
 A size is relative to the scale of the coordinate that is spoiled, as a reader would state it:
 
 * u_i: the largest of ``|u_i|``, of the corner it stands on and of ``Q_ii A_i``, what the coordinate
-  itself adds to its response (A_i its largest ``|alpha_i|`` on the path);
+  itself adds to its response (A_i its largest ``|alpha_i|`` on the path); or 1e-6 of the sizes of
+  all that u_i is the sum of, where most of that cancels;
 * alpha_i: its largest finite slope, or what makes up all of u_i if that is less;
 * b: what moves the response of the active coordinate with the smallest scale by that scale;
 * t: the shorter of the two segments that meet at a break-point;
-* an objective: itself.
+* an objective: itself, or 1e-6 of ``sum_i |alpha_i| terms_i`` where most of that cancels.
 
 A mutation of alpha, b or t need not spoil a path: alpha may have moved along a null direction, b
 within its interval, a break-point may have no kink.  `spoils` tells by comparison with the path
@@ -27,6 +28,9 @@ from homotopy import Path
 from homotopy.path import Status
 
 Array = npt.NDArray[np.float64]
+# Double precision knows no less than 1e-14 of the terms of a sum: 1e-8 of a scale that is this part
+# of them.
+ROUNDING = 1e-6
 SIZES = (1e-6, 1e-4, 1e-2, 1.0)
 
 
@@ -53,12 +57,20 @@ def own_alpha(path: Path) -> Array:
     return top
 
 
+def terms(path: Path, k: int, t: float) -> Array:
+    """The size of what u_i is the sum of."""
+    length, border = np.sqrt(path.problem.gram.diag), np.abs(path.problem.border)
+    alpha = np.abs(path._alpha_on(k, t))
+    return length * (alpha @ length) + border @ np.abs(path._b_on(k, t))
+
+
 def u_scale(path: Path, k: int, t: float) -> Array:
     u = path.problem.gram.matvec(path._alpha_on(k, t)) + path.problem.border @ path._b_on(k, t)
     piece, corner = path.segments.pieces(k), path.problem.polylines.at(t).corner
     j = np.minimum(piece // 2, corner.shape[1] - 1)
     on = np.where(piece % 2 == 1, np.abs(corner[np.arange(u.size), j]), 0.0)
-    return np.maximum(np.maximum(np.abs(u), on), path.problem.gram.diag * own_alpha(path))
+    own = np.maximum(path.problem.gram.diag * own_alpha(path), ROUNDING * terms(path, k, t))
+    return np.maximum(np.maximum(np.maximum(np.abs(u), on), own), 1e-300)
 
 
 def alpha_scale(path: Path, k: int, t: float) -> Array:
@@ -70,31 +82,31 @@ def alpha_scale(path: Path, k: int, t: float) -> Array:
 
 def spoils(path: Path, bad: Path) -> float:
     """How far `bad` is from `path` where it should be the same, on the scale of each coordinate."""
-    worst, s = 0.0, path.segments
-    lines = path.problem.polylines
-    border = path.problem.border
-    for k in range(len(bad.segments)):
-        for t in (bad.segments.start[k], bad.segments.stop[k]):
-            for share in (0.0, 1e-9):
-                inside = 0.5 * (bad.segments.start[k] + bad.segments.stop[k])
-                at = float(t + share * (inside - t))
-                if not min(path.traced) <= at <= max(path.traced):
-                    return np.inf
-            at = float(t)
-            side = "after" if t == bad.segments.start[k] else "before"
-            right, _ = path._locate(at, side)
+    worst, s, other = 0.0, path.segments, bad.segments
+    lines, border = path.problem.polylines, path.problem.border
+    low, high = min(path.traced), max(path.traced)
+    for k in range(len(other)):
+        start, stop = float(other.start[k]), float(other.stop[k])
+        for t in (start, stop):
+            # The segment of the right path that lies on the same side of t.
+            inside = t + 1e-6 * (0.5 * (start + stop) - t)
+            if not low <= inside <= high:
+                return np.inf
+            right = (
+                k if start == stop and len(s) == len(other) else path._locate(inside, "after")[0]
+            )
             piece = s.pieces(right)
-            change = bad._alpha_on(k, at) - path._alpha_on(right, at)
-            shift = border @ (bad._b_on(k, at) - path._b_on(right, at))
-            u = path.problem.gram.matvec(change) + shift
+            change = bad._alpha_on(k, t) - path._alpha_on(right, t)
+            u = path.problem.gram.matvec(change)
+            u += border @ (bad._b_on(k, t) - path._b_on(right, t))
             flat = (piece % 2 == 0) & (lines.curvature[np.arange(piece.size), piece // 2] == 0.0)
-            off_u = np.abs(u) / np.maximum(u_scale(path, right, at), 1e-300)
-            off_a = np.abs(change) / np.maximum(alpha_scale(path, right, at), 1e-300)
-            worst = max(worst, float(np.where(flat, off_a, off_u).max()))
+            off = np.abs(u) / u_scale(path, right, t)
+            off = np.where(flat, np.abs(change) / alpha_scale(path, right, t), off)
+            worst = max(worst, float(off.max()))
             if border.shape[1]:
-                terms = np.abs(border).T @ np.abs(path._alpha_on(right, at))
-                left = np.abs(border.T @ change) / np.maximum(terms, 1e-300)
-                worst = max(worst, float(left.max()))
+                alone = np.abs(border).T * alpha_scale(path, right, t)
+                left = np.abs(border.T @ change)
+                worst = max(worst, float((left / alone.max(axis=1)).max()))
     return worst
 
 
@@ -282,7 +294,7 @@ NUMBERS: tuple[Callable[[Path, float], Spoiled], ...] = (
 )
 
 
-# ---------------------------------------------------------------------- what the path says of itself
+# ---------------------------------------------------------------------- what a path says of itself
 
 
 def a_recorded_objective(path: Path, size: float) -> Spoiled:
@@ -290,9 +302,12 @@ def a_recorded_objective(path: Path, size: float) -> Spoiled:
         # Of several jumps at one t only the outer objectives are those of the path.
         for j, jump in _single_jumps(path):
             value = getattr(jump, name)
+            k, t = path._locate(jump.t, name.removeprefix("objective_"))
+            blur = float(np.abs(path._alpha_on(k, t)) @ terms(path, k, t))
             if value != 0.0:
                 jumps = list(path.jumps)
-                jumps[j] = attrs.evolve(jump, **{name: value * (1.0 + size)})
+                step = size * max(abs(value), ROUNDING * blur)
+                jumps[j] = attrs.evolve(jump, **{name: value + step})
                 yield attrs.evolve(path, jumps=tuple(jumps))
                 break
 
@@ -413,7 +428,10 @@ def _renamed(path: Path, k: int, changes: dict[int, int]) -> Path:
     after = s.pieces(k + 1) if k + 1 < len(s) else piece
     at = int(s.event[k + 1])
     event[k + 1 :] += rows.size
-    changed, to = np.insert(s.changed, at, rows), np.insert(s.changed_to, at, list(changes.values()))
+    changed, to = (
+        np.insert(s.changed, at, rows),
+        np.insert(s.changed_to, at, list(changes.values())),
+    )
     if k + 1 < len(s):
         at = int(event[k + 2])
         event[k + 2 :] += rows.size
@@ -442,8 +460,11 @@ def an_active_row_said_to_be_on_a_slope(path: Path) -> Spoiled:
     s, k = path.segments, middle(path)
     if k >= 0:
         i = int(s.active[inner(path, k)])
-        piece = int(s.pieces(k)[i])
-        if piece % 2 == 1:
+        piece, t = int(s.pieces(k)[i]), 0.5 * float(s.start[k] + s.stop[k])
+        slope = path.problem.polylines.at(t).slope[i]
+        # An alpha at the end of its knot is on the slope as well.
+        away = np.abs(path._alpha_on(k, t)[i] - slope).min()
+        if piece % 2 == 1 and away > 1e-6 * alpha_scale(path, k, t)[i]:
             yield _renamed(path, k, {i: piece + 1})
             yield _renamed(path, k, {i: piece - 1})
 

@@ -85,6 +85,11 @@ class Declaration:
             rate.append(np.abs(speed))
         return cls(model, n, const, rate)
 
+    def moving(self) -> Array:
+        """1 for each coordinate with a corner that moves with t, else 0."""
+        corners = [np.broadcast_to(rate > 0.0, (self.n,)) for rate in self.rate[1::2]]
+        return np.asarray(np.any(corners, axis=0), dtype=float)
+
     def lines(self, ts: Array, travel: Array) -> Lines:
         """The polylines at each of `ts`, which comes from numbers of the size `travel`."""
         shape = (ts.size, self.n)
@@ -214,14 +219,6 @@ class Lines:
         terms = np.maximum(left.terms, right.terms)
         return above - below, LEVEL * np.maximum(np.maximum(size(below), size(above)), terms)
 
-    def rises(self) -> Bools:
-        """Whether alpha rises at any of the jumps."""
-        real = np.zeros(self.slopes[0].value.shape, dtype=bool)
-        for j, corner in enumerate(self.corners):
-            if corner.is_jump:
-                real |= self.rise(j)
-        return real
-
     def losses(self, u: Array, origin: Array) -> Array:
         """``L_i(u_i) = -integral of the polyline from origin_i to u_i``.
 
@@ -237,6 +234,18 @@ class Lines:
             total += (right - left) * np.where(np.isfinite(mean), mean, 0.0)
             left = right
         return np.where(u >= origin, -total, total)
+
+    def loss_terms(self, u: Array, origin: Array) -> Array:
+        """What the losses change by where the corners between u and the origin move by the terms
+        that they are the sums of."""
+        low, high = np.minimum(u, origin), np.maximum(u, origin)
+        total = np.zeros(u.shape)
+        for j, corner in enumerate(self.corners):
+            between = (low <= corner.value) & (corner.value <= high)
+            at = finite(corner.value)
+            height = size(self.slopes[j].height(at)) + size(self.slopes[j + 1].height(at))
+            total += np.where(between, height * corner.terms, 0.0)
+        return total
 
     def steepest(self, u: Array, blur: Array) -> Array:
         """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes

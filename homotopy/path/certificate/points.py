@@ -184,10 +184,10 @@ class Points:
         noise = self.scales.alpha_noise[point, i]
         blur = self.scales.rounded[point, 0] * area.tallest * terms + noise * area.length
         rows = len(self.places)
-        return (
-            np.bincount(point, weights=area.area, minlength=rows),
-            np.bincount(point, weights=blur, minlength=rows),
-        )
+        total, rounding = np.zeros(rows), np.zeros(rows)
+        np.add.at(total, point, area.area)
+        np.add.at(rounding, point, blur)
+        return total, rounding
 
     def _branch(self, point: Index, i: Index) -> tuple[Index, Index]:
         return self.lines.at(point, i).branches(self.named[point, i])
@@ -280,13 +280,13 @@ class Value:
     """The objective at k points.
 
     ``primal = 1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; `size` is the sum of the absolute
-    values of its terms, `blur` what it changes by where u and alpha move by what rounding makes of them; `absolute` tells whether the model says where each loss is zero.
+    values of its terms; `absolute` tells whether the model says where each loss is zero.
     """
 
     primal: Array
     size: Array
-    blur: Array
     constant: Array
+    origin: Array
     absolute: Bools
 
     @classmethod
@@ -298,17 +298,22 @@ class Value:
         half = 0.5 * np.einsum("ij,ij->i", points.alpha, points.w)
         linear = np.einsum("ij,ij->i", target, points.b)
         constant = np.array([float(declared.model.objective_constant(t)) for t in ts.tolist()])
-        terms = points.scales.rounded * points.scales.terms
-        steep = points.lines.steepest(points.u, STANDING * terms)
         return cls(
             primal=half + losses.sum(axis=1) + linear + constant,
             size=np.abs(half) + np.abs(losses).sum(axis=1) + np.abs(linear),
-            blur=np.sum(terms * np.maximum(steep, np.abs(points.alpha)), axis=1),
             constant=np.abs(constant),
+            origin=origin,
             absolute=absolute,
         )
 
-    @property
-    def scale(self) -> Array:
-        """What differences of objectives are relative to."""
-        return np.maximum(self.size + self.constant + self.blur, TINY)
+    def scale(self, points: Points, row: int) -> float:
+        """What a difference of objectives is relative to: its terms, and what it changes by where
+        u, alpha and the corners move by what rounding makes of them."""
+        i = np.arange(points.u.shape[1])
+        lines = points.lines.at(np.full(i.size, row), i)
+        u, rounded = points.u[row], points.scales.rounded[row]
+        terms = rounded * points.scales.terms[row]
+        steep = lines.steepest(u, STANDING * terms)
+        blur = terms * np.maximum(steep, np.abs(points.alpha[row]))
+        blur += rounded * lines.loss_terms(u, self.origin[row])
+        return max(float(self.size[row] + self.constant[row] + blur.sum()), TINY)

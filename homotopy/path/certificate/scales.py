@@ -45,7 +45,8 @@ SOLVED = 1e-4
 class Known:
     """What is the same at every point of a path.
 
-    `length` is ``|phi_i|``, `share` how much of b each response takes up (at most 1), `largest`
+    `length` is ``|phi_i|``, `share` how much of b, or of t, each response takes up or is
+    compared with (at most 1): they are found from the equations of others; `largest`
     the largest ``|alpha_i|`` of the path and `own` what it makes of the response of i itself.  b
     goes through larger values than it has at its end and keeps their rounding: `travelled` is what
     the largest ``|b|`` of the path adds to each response.  `corner` is the smallest corner of a
@@ -69,13 +70,7 @@ class Known:
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.diag
         rows = np.abs(border).max(axis=1, initial=0.0)
-        i = np.concatenate([np.arange(diag.size), s.changed])
-        level, rate = path._flat(i, np.concatenate([s.first_piece, s.changed_to]))
-        largest = np.zeros(diag.size)
-        for t in path.traced:
-            np.maximum.at(largest, i, size(level + rate * t))
-        for alpha in (s.alpha_start, s.alpha_stop):
-            np.maximum.at(largest, s.active, size(alpha))
+        largest = _largest_alpha(path)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, *path.traced)
         return cls(
@@ -83,7 +78,7 @@ class Known:
             declared=declared,
             border=border,
             length=np.sqrt(diag),
-            share=rows / max(float(rows.max()), TINY),
+            share=np.maximum(rows / max(float(rows.max()), TINY), declared.moving()),
             largest=largest,
             own=diag * largest,
             travelled=np.abs(border) @ b,
@@ -121,7 +116,7 @@ class Scales:
         weight = np.abs(alpha) @ length + apiece.max(axis=1)
         terms = np.maximum(np.outer(weight, length) + known.travelled, known.corner)
         terms = np.maximum(np.maximum(terms, piece.corner_terms), known.own)
-        if border.shape[1]:
+        if np.any(known.share):
             terms = np.maximum(terms, np.outer(_middle(terms, steep), known.share))
         near = np.maximum(np.abs(u), size(piece.place))
         scale = np.maximum(np.maximum(known.own, near), np.maximum(rounded * terms, TINY))
@@ -145,6 +140,28 @@ class Scales:
         return cls(scale, room, terms, rounded, noise, balance, border_noise)
 
 
+def _largest_alpha(path: Path) -> Array:
+    """The largest ``|alpha_i|`` of the path: of those stored, and of slopes while visited."""
+    s = path.segments
+    n, count = s.first_piece.size, s.changed.size
+    i = np.concatenate([np.arange(n), s.changed])
+    piece = np.concatenate([s.first_piece, s.changed_to])
+    begun = np.searchsorted(s.event, np.arange(count), side="right") - 1
+    begun = np.concatenate([np.zeros(n, np.int64), begun])
+    order = np.argsort(i, kind="stable")
+    ended = np.full(n + count, len(s) - 1)
+    same = i[order][1:] == i[order][:-1]
+    ended[order[:-1][same]] = begun[order[1:][same]] - 1
+    visited = np.flatnonzero(ended >= begun)
+    level, rate = path._flat(i[visited], piece[visited])
+    largest = np.zeros(n)
+    for t in (s.start[begun[visited]], s.stop[ended[visited]]):
+        np.maximum.at(largest, i[visited], size(level + rate * t))
+    for alpha in (s.alpha_start, s.alpha_stop):
+        np.maximum.at(largest, s.active, size(alpha))
+    return largest
+
+
 def _smallest_corner(declared: Declaration, ends: Array) -> Array:
     sizes = [size(corner.value) for corner in declared.lines(ends, np.abs(ends)).corners]
     least = np.where(np.array(sizes) > 0.0, sizes, np.inf).min(axis=(0, 1))
@@ -153,7 +170,7 @@ def _smallest_corner(declared: Declaration, ends: Array) -> Array:
 
 
 def _middle(terms: Array, steep: Bools) -> Array:
-    """The terms that b is found from: those of the coordinates on knots, as a rule (the median);
-    those of all where nobody is on one."""
+    """The terms that b and t are found from, as a rule: the median of those on knots, or of all
+    where nobody is on one."""
     rows = [row[on] if on.any() else row for row, on in zip(terms, steep, strict=True)]
     return np.array([np.median(row) for row in rows])
