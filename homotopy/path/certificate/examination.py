@@ -62,7 +62,9 @@ def certify(
         examination.whole()
     else:
         found = {path._locate(t, side) for t in _values(at).tolist() for side in SIDES}
-        segment, t = zip(*sorted(found, key=lambda place: (place[0], _along(path, place[1]))), strict=True)
+        segment, t = zip(
+            *sorted(found, key=lambda place: (place[0], _along(path, place[1]))), strict=True
+        )
         places = Places(np.array(segment, np.int64), np.array(t))
         examination.look_at(places, OBJECTIVES)
     return examination.certificate()
@@ -145,7 +147,8 @@ def _along(path: Path, t: npt.ArrayLike) -> Array:
 
 @attrs.frozen
 class _Point:
-    """What is kept of a point for the comparison with the next."""
+    """What is kept of a point for the comparison with the next; `real` are the coordinates with
+    a jump that has a height."""
 
     segment: int
     t: float
@@ -157,6 +160,7 @@ class _Point:
     objective: float
     size: float
     absolute: bool
+    real: Bools
 
 
 @attrs.frozen
@@ -190,7 +194,7 @@ class Examination:
         self.previous: _Point | None = None
         self.sides: list[_Point] = []
         self.seen: set[float] = set()
-        self.stood: tuple[int, Index, Index] | None = None
+        self.stood: tuple[int, Bools, Bools] | None = None
         self.measured: set[tuple[int, float]] = set()
 
     def certificate(self) -> Certificate:
@@ -232,7 +236,7 @@ class Examination:
         for k in np.flatnonzero(wrong).tolist():
             tally.add(np.inf, float(s.start[k]), k)
         start, stop = path.span
-        if not path.traced[0] == start or not self._begins_at(start):
+        if path.traced[0] != start or not self._begins_at(start):
             tally.add(np.inf, path.traced[0], 0)
         if path.complete and not path.traced[1] == stop == self._end(start):
             tally.add(np.inf, path.traced[1], len(s) - 1)
@@ -309,8 +313,7 @@ class Examination:
         value = Value.of(self.known.declared, points, target)
         area, blur = points.gap(off, max(NEAR, self.tol))
         area = area + np.abs(np.sum(points.b * left, axis=1))
-        noise = points.scales.rounded * points.scales.border
-        blur = blur + np.sum(np.abs(points.b) * noise, axis=1)
+        blur = blur + np.sum(np.abs(points.b) * points.scales.border_noise, axis=1)
         self._add("gap", (area / np.maximum(value.size + blur, TINY))[:, None], places)
         self._add("polyline", off, places)
         return value
@@ -436,13 +439,14 @@ class Examination:
 
     def _flipped(self, before: _Point, after: _Point, recorded: list[Index]) -> bool:
         """Whether those who change branch are those recorded; of several jumps at one t some may
-        have gone back."""
+        have gone back, and a jump without a height may be passed unnoticed."""
         if before is after:
             return True
         changed = self.passed[before.named // 2] != self.passed[after.named // 2]
+        changed &= before.real
         claimed = np.zeros(changed.size, dtype=bool)
         for rows in recorded:
-            claimed[rows] = True
+            claimed[rows] = before.real[rows]
         if len(recorded) > 1:
             claimed &= changed
         return np.array_equal(changed, claimed)
@@ -452,28 +456,29 @@ class Examination:
         corners = [j for j, corner in enumerate(points.lines.corners) if corner.is_jump]
         if not corners:
             return
-        near = np.zeros((len(corners), *points.u.shape), dtype=bool)
-        for place, j in zip(near, corners, strict=True):
-            place[:] = points.standing(j)
-        some = near.any(axis=(0, 2)).tolist()
-        s, n = self.path.segments, points.u.shape[1]
+        near = np.stack([points.standing(j) for j in corners])
+        some = np.asarray(near.any(axis=(0, 2))).tolist()
+        s, count = self.path.segments, points.u.shape[1] * len(corners)
         brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
-        for row in rows.tolist():
-            k, t, here = int(batch.places.segment[row]), float(batch.places.t[row]), int(
-                batch.base[row]
-            ) - start
+        for row, here in zip(rows.tolist(), (batch.base[rows] - start).tolist(), strict=True):
+            k, t = int(batch.places.segment[row]), float(batch.places.t[row])
             if t == s.start[k]:
-                self.stood = None
-                if some[here]:
-                    real = [near[c, here] & points.lines.rise(j)[here] for c, j in enumerate(corners)]
-                    self.stood = k, near[:, here].copy(), np.array(real)
+                self.stood = (k, near[:, here], _real(points, here)) if some[here] else None
             elif t == s.stop[k] and abs(s.stop[k] - s.start[k]) > brief:
                 loose = 0
                 if self.stood is not None and self.stood[0] == k and some[here]:
-                    real = np.array([points.lines.rise(j)[here] for j in corners]) | self.stood[2]
-                    held = np.any(near[:, here] & self.stood[1] & real, axis=0)
-                    loose = _loose(self.problem, points, here, np.flatnonzero(held))
-                self.tallies["corners"].add(float(loose), t, k, n * len(corners))
+                    real = _real(points, here) | self.stood[2]
+                    both = np.any(near[:, here] & self.stood[1] & real, axis=0)
+                    loose = _loose(self.problem, points, here, np.flatnonzero(both))
+                self.tallies["corners"].add(float(loose), t, k, count)
+
+
+def _real(points: Points, row: int) -> Bools:
+    """Which jumps have a height, one row a jump."""
+    i = np.arange(points.u.shape[1])
+    lines = points.lines.at(np.full(i.size, row), i)
+    rises = [lines.rise(j) for j, corner in enumerate(lines.corners) if corner.is_jump]
+    return np.array(rises, dtype=bool).reshape(-1, i.size)
 
 
 def _point(points: Points, value: Value, row: int, segment: int, named: Index) -> _Point:
@@ -486,8 +491,9 @@ def _point(points: Points, value: Value, row: int, segment: int, named: Index) -
         u=points.u[row],
         scale=points.scales.u[row],
         objective=float(value.primal[row]),
-        size=float(value.scale[row]),
+        size=value.scale(points, row),
         absolute=bool(value.absolute[row]),
+        real=np.asarray(_real(points, row).any(axis=0)),
     )
 
 

@@ -85,6 +85,11 @@ class Declaration:
             rate.append(np.abs(speed))
         return cls(model, n, const, rate)
 
+    def moving(self) -> Array:
+        """1 for each coordinate with a corner that moves with t, else 0."""
+        corners = [np.broadcast_to(rate > 0.0, (self.n,)) for rate in self.rate[1::2]]
+        return np.asarray(np.any(corners, axis=0), dtype=float)
+
     def lines(self, ts: Array, travel: Array) -> Lines:
         """The polylines at each of `ts`, which comes from numbers of the size `travel`."""
         shape = (ts.size, self.n)
@@ -198,12 +203,21 @@ class Lines:
 
     def rise(self, j: int) -> Bools:
         """Whether alpha rises at corner j, or only rounding makes it seem so."""
+        height, rounding = self._height(j)
+        return np.asarray((height > rounding) & np.isfinite(self.corners[j].value))
+
+    def level(self, j: int) -> Bools:
+        """Whether alpha is the same on both sides of corner j."""
+        height, rounding = self._height(j)
+        return np.asarray(np.abs(height) <= rounding)
+
+    def _height(self, j: int) -> tuple[Array, Array]:
+        """By how much alpha rises at corner j, and what of it may be rounding."""
         at = finite(self.corners[j].value)
         left, right = self.slopes[j], self.slopes[j + 1]
         below, above = left.height(at), right.height(at)
         terms = np.maximum(left.terms, right.terms)
-        large = np.maximum(np.maximum(size(below), size(above)), terms)
-        return np.asarray((above - below > LEVEL * large) & np.isfinite(self.corners[j].value))
+        return above - below, LEVEL * np.maximum(np.maximum(size(below), size(above)), terms)
 
     def losses(self, u: Array, origin: Array) -> Array:
         """``L_i(u_i) = -integral of the polyline from origin_i to u_i``.
@@ -220,6 +234,18 @@ class Lines:
             total += (right - left) * np.where(np.isfinite(mean), mean, 0.0)
             left = right
         return np.where(u >= origin, -total, total)
+
+    def loss_terms(self, u: Array, origin: Array) -> Array:
+        """What the losses change by where the corners between u and the origin move by the terms
+        that they are the sums of."""
+        low, high = np.minimum(u, origin), np.maximum(u, origin)
+        total = np.zeros(u.shape)
+        for j, corner in enumerate(self.corners):
+            between = (low <= corner.value) & (corner.value <= high)
+            at = finite(corner.value)
+            height = size(self.slopes[j].height(at)) + size(self.slopes[j + 1].height(at))
+            total += np.where(between, height * corner.terms, 0.0)
+        return total
 
     def steepest(self, u: Array, blur: Array) -> Array:
         """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes

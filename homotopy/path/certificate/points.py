@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.path.certificate.lines import TINY, Declaration, Lines, Part, Piece, size
+from homotopy.path.certificate.lines import LEVEL, TINY, Declaration, Lines, Part, Piece, size
 from homotopy.path.certificate.scales import Known, Scales
 
 if TYPE_CHECKING:
@@ -134,7 +134,22 @@ class Points:
         """How far each (u_i, alpha_i) is from the piece named, relative to its own scales."""
         scales = self.scales
         tall = np.maximum(scales.alpha, scales.rounded * self.piece.slope_terms)
-        return _off(self.piece, self.u, self.alpha, scales.u, tall)
+        off = _off(self.piece, self.u, self.alpha, scales.u, tall)
+        if np.any(off > STANDING):
+            self._pass_seams(off)
+        return off
+
+    def _pass_seams(self, off: Array) -> None:
+        """A corner without a height is none: who is beyond it is on the next piece as well."""
+        point, i = np.nonzero((off > STANDING) & ~self.piece.steep)
+        lines, named = self.lines.at(point, i), self.named[point, i]
+        to = np.where(self.u[point, i] > self.piece.place[point, i], 1, -1)
+        for _ in self.lines.corners:
+            level = np.zeros(named.shape, dtype=bool)
+            for j in range(len(lines.corners)):
+                level |= (named + to == 2 * j + 1) & lines.level(j)
+            named = np.where(level, named + 2 * to, named)
+            off[point, i] = np.minimum(off[point, i], self.off_as(point, i, named))
 
     def off_as(self, point: Index, i: Index, named: Index) -> Array:
         """How far some of them are from other pieces."""
@@ -169,10 +184,10 @@ class Points:
         noise = self.scales.alpha_noise[point, i]
         blur = self.scales.rounded[point, 0] * area.tallest * terms + noise * area.length
         rows = len(self.places)
-        return (
-            np.bincount(point, weights=area.area, minlength=rows),
-            np.bincount(point, weights=blur, minlength=rows),
-        )
+        total, rounding = np.zeros(rows), np.zeros(rows)
+        np.add.at(total, point, area.area)
+        np.add.at(rounding, point, blur)
+        return total, rounding
 
     def _branch(self, point: Index, i: Index) -> tuple[Index, Index]:
         return self.lines.at(point, i).branches(self.named[point, i])
@@ -180,13 +195,15 @@ class Points:
 
 def _off(piece: Piece, u: Array, alpha: Array, u_scale: Array, a_scale: Array) -> Array:
     across = np.abs(u - piece.place) / u_scale
-    nearest = np.clip(alpha, piece.bottom, piece.top)
+    low, high = np.minimum(piece.bottom, piece.top), np.maximum(piece.bottom, piece.top)
+    nearest = np.clip(alpha, low, high)
     tall = np.maximum(np.maximum(np.abs(alpha), size(nearest)), a_scale)
     # A slanted piece is as near as it is sideways.
     tall = np.maximum(tall, piece.bend * u_scale)
     off = np.maximum(across, np.abs(alpha - nearest) / tall)
     # No local optimum sits on a corner at which alpha rises.
-    off = np.where(piece.bottom > piece.top, np.inf, off)
+    rises = piece.bottom - piece.top > LEVEL * np.maximum(size(low), piece.slope_terms)
+    off = np.where(rises, np.inf, off)
     return np.where(np.isfinite(off), off, np.inf)
 
 
@@ -263,13 +280,13 @@ class Value:
     """The objective at k points.
 
     ``primal = 1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; `size` is the sum of the absolute
-    values of its terms, `blur` what it changes by where u and alpha move by what rounding makes of them; `absolute` tells whether the model says where each loss is zero.
+    values of its terms; `absolute` tells whether the model says where each loss is zero.
     """
 
     primal: Array
     size: Array
-    blur: Array
     constant: Array
+    origin: Array
     absolute: Bools
 
     @classmethod
@@ -281,19 +298,22 @@ class Value:
         half = 0.5 * np.einsum("ij,ij->i", points.alpha, points.w)
         linear = np.einsum("ij,ij->i", target, points.b)
         constant = np.array([float(declared.model.objective_constant(t)) for t in ts.tolist()])
-        terms = points.scales.rounded * points.scales.terms
-        steep = points.lines.steepest(points.u, STANDING * terms)
         return cls(
             primal=half + losses.sum(axis=1) + linear + constant,
             size=np.abs(half) + np.abs(losses).sum(axis=1) + np.abs(linear),
-            blur=np.sum(terms * np.maximum(steep, np.abs(points.alpha)), axis=1),
             constant=np.abs(constant),
+            origin=origin,
             absolute=absolute,
         )
 
-    @property
-    def scale(self) -> Array:
-        """What differences of objectives are relative to."""
-        return np.maximum(self.size + self.constant + self.blur, TINY)
-
-
+    def scale(self, points: Points, row: int) -> float:
+        """What a difference of objectives is relative to: its terms, and what it changes by where
+        u, alpha and the corners move by what rounding makes of them."""
+        i = np.arange(points.u.shape[1])
+        lines = points.lines.at(np.full(i.size, row), i)
+        u, rounded = points.u[row], points.scales.rounded[row]
+        terms = rounded * points.scales.terms[row]
+        steep = lines.steepest(u, STANDING * terms)
+        blur = terms * np.maximum(steep, np.abs(points.alpha[row]))
+        blur += rounded * lines.loss_terms(u, self.origin[row])
+        return max(float(self.size[row] + self.constant[row] + blur.sum()), TINY)

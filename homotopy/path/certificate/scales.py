@@ -36,7 +36,8 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDINGS = 16.0
 # The tolerance at which a residual of that size just passes.
 FINEST = 1e-8
-# alpha of those on knots has the rounding of u divided by Q_ii, but no more of its room than this.
+# Solving the active system leaves this part of FINEST in an alpha that ought to be 0: the rounding
+# of alphas that were larger before, times the condition of the system.
 SOLVED = 1e-4
 
 
@@ -44,10 +45,13 @@ SOLVED = 1e-4
 class Known:
     """What is the same at every point of a path.
 
-    `length` is ``|phi_i|``, `share` how much of b each response takes up (at most 1), `largest`
+    `length` is ``|phi_i|``, `share` how much of b, or of t, each response takes up or is
+    compared with (at most 1): they are found from the equations of others; `largest`
     the largest ``|alpha_i|`` of the path and `own` what it makes of the response of i itself.  b
     goes through larger values than it has at its end and keeps their rounding: `travelled` is what
-    the largest ``|b|`` of the path adds to each response.
+    the largest ``|b|`` of the path adds to each response.  `corner` is the smallest corner of a
+    coordinate that is not 0, or of most where that is less: where w and b ought to be 0, their
+    rounding is that of such numbers.
     """
 
     path: Path
@@ -58,6 +62,7 @@ class Known:
     largest: Array
     own: Array
     travelled: Array
+    corner: Array
 
     @classmethod
     def of(cls, path: Path) -> Known:
@@ -65,30 +70,30 @@ class Known:
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.diag
         rows = np.abs(border).max(axis=1, initial=0.0)
-        i = np.concatenate([np.arange(diag.size), s.changed])
-        level, rate = path._flat(i, np.concatenate([s.first_piece, s.changed_to]))
-        largest = np.zeros(diag.size)
-        for t in path.traced:
-            np.maximum.at(largest, i, size(level + rate * t))
-        for alpha in (s.alpha_start, s.alpha_stop):
-            np.maximum.at(largest, s.active, size(alpha))
+        largest = _largest_alpha(path)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
+        declared = Declaration.of(path.model, diag.size, *path.traced)
         return cls(
             path=path,
-            declared=Declaration.of(path.model, diag.size, *path.traced),
+            declared=declared,
             border=border,
             length=np.sqrt(diag),
-            share=rows / max(float(rows.max()), TINY),
+            share=np.maximum(rows / max(float(rows.max()), TINY), declared.moving()),
             largest=largest,
             own=diag * largest,
             travelled=np.abs(border) @ b,
+            corner=_smallest_corner(declared, np.array(path.traced)),
         )
 
 
 @attrs.frozen
 class Scales:
-    """The scales of u and alpha at k points, and what rounding makes of them: a residual of
-    `u_noise`, `alpha_noise` or `border_noise` is as good as one of 0 on the scale of 1."""
+    """The scales of u, of alpha and of the border equations at k points, and what rounding makes of
+    them.
+
+    Rounding leaves a residual of ``FINEST * rounded * terms`` in u, of ``FINEST * alpha_noise`` in
+    alpha and of ``FINEST * border_noise`` in the border equations.
+    """
 
     u: Array
     alpha: Array
@@ -96,6 +101,7 @@ class Scales:
     rounded: Array
     alpha_noise: Array
     border: Array
+    border_noise: Array
 
     @classmethod
     def of(cls, known: Known, lines: Lines, piece: Piece, alpha: Array, b: Array, u: Array,
@@ -108,9 +114,9 @@ class Scales:
         corner = np.where(steep, piece.corner_terms, 0.0)
         apiece = np.divide(corner, length, where=length > 0.0, out=np.zeros(corner.shape))
         weight = np.abs(alpha) @ length + apiece.max(axis=1)
-        terms = np.outer(weight, length) + known.travelled
-        terms = np.maximum(terms, piece.corner_terms)
-        if border.shape[1]:
+        terms = np.maximum(np.outer(weight, length) + known.travelled, known.corner)
+        terms = np.maximum(np.maximum(terms, piece.corner_terms), known.own)
+        if np.any(known.share):
             terms = np.maximum(terms, np.outer(_middle(terms, steep), known.share))
         near = np.maximum(np.abs(u), size(piece.place))
         scale = np.maximum(np.maximum(known.own, near), np.maximum(rounded * terms, TINY))
@@ -121,19 +127,50 @@ class Scales:
         diag = length * length
         whole = np.divide(scale, diag, where=diag > 0.0, out=np.full(scale.shape, np.inf))
         for k, column in enumerate(border.T):
-            alone = (diag == 0.0) & (column > 0.0)
-            part = np.divide(balance[:, k : k + 1], column, where=alone, out=np.array(whole))
-            whole = np.minimum(whole, part)
+            alone = (diag == 0.0) & (slope == 0.0) & (column > 0.0)
+            share = np.divide(balance[:, k : k + 1], column, where=alone, out=np.zeros(u.shape))
+            whole = np.where(alone & (np.isinf(whole) | (share > whole)), share, whole)
         room = np.minimum(room, whole)
         room = np.maximum(np.where(np.isfinite(room), room, known.largest), TINY)
-        noise = np.divide(terms, diag, where=steep & (diag > 0.0), out=np.zeros(terms.shape))
-        noise = np.minimum(rounded * noise, SOLVED * np.maximum(room, known.largest))
-        noise = np.maximum(noise, rounded * np.maximum(known.largest, np.minimum(room, slope)))
-        return cls(scale, room, terms, rounded, noise, np.maximum(balance, noise @ border))
+        solved = np.where(steep | (piece.bend > 0.0), SOLVED * room, 0.0)
+        largest = np.maximum(known.largest, np.minimum(room, slope))
+        noise = np.maximum(solved, rounded * largest)
+        border_noise = np.maximum(rounded * balance, noise @ border)
+        balance = np.maximum(balance, border_noise)
+        return cls(scale, room, terms, rounded, noise, balance, border_noise)
+
+
+def _largest_alpha(path: Path) -> Array:
+    """The largest ``|alpha_i|`` of the path: of those stored, and of slopes while visited."""
+    s = path.segments
+    n, count = s.first_piece.size, s.changed.size
+    i = np.concatenate([np.arange(n), s.changed])
+    piece = np.concatenate([s.first_piece, s.changed_to])
+    begun = np.searchsorted(s.event, np.arange(count), side="right") - 1
+    begun = np.concatenate([np.zeros(n, np.int64), begun])
+    order = np.argsort(i, kind="stable")
+    ended = np.full(n + count, len(s) - 1)
+    same = i[order][1:] == i[order][:-1]
+    ended[order[:-1][same]] = begun[order[1:][same]] - 1
+    visited = np.flatnonzero(ended >= begun)
+    level, rate = path._flat(i[visited], piece[visited])
+    largest = np.zeros(n)
+    for t in (s.start[begun[visited]], s.stop[ended[visited]]):
+        np.maximum.at(largest, i[visited], size(level + rate * t))
+    for alpha in (s.alpha_start, s.alpha_stop):
+        np.maximum.at(largest, s.active, size(alpha))
+    return largest
+
+
+def _smallest_corner(declared: Declaration, ends: Array) -> Array:
+    sizes = [size(corner.value) for corner in declared.lines(ends, np.abs(ends)).corners]
+    least = np.where(np.array(sizes) > 0.0, sizes, np.inf).min(axis=(0, 1))
+    some = least[np.isfinite(least)]
+    return np.minimum(least, np.median(some)) if some.size else np.zeros(least.size)
 
 
 def _middle(terms: Array, steep: Bools) -> Array:
-    """The terms that b is found from: those of the coordinates on knots, as a rule (the median);
-    those of all where nobody is on one."""
+    """The terms that b and t are found from, as a rule: the median of those on knots, or of all
+    where nobody is on one."""
     rows = [row[on] if on.any() else row for row, on in zip(terms, steep, strict=True)]
     return np.array([np.median(row) for row in rows])

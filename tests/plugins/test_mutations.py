@@ -1,0 +1,95 @@
+"""No spoiled path of a plugin passes: every mutation at every size, at every scale of the data."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+from mutations import NUMBERS, SIZES, middle, one_alpha, spoiled, spoils
+from problems import Case, case
+
+from homotopy import Path
+
+both_kinds = pytest.mark.parametrize("kind", ["hinge", "lad"])
+both_paths = pytest.mark.parametrize("path", ["theta", "s"])
+
+
+def survivors(found: Path) -> tuple[int, list[tuple[str, float, float]]]:
+    """How many spoiled versions of a path were tried, and which of them pass."""
+    certificate = found.certify()
+    assert certificate.ok, str(certificate)
+    tried = list(spoiled(found))
+    return len(tried), [(o.what, o.size, o.spoilt) for o in tried if o.path.certify().ok]
+
+
+@both_kinds
+@both_paths
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("C", "data"), [(0.01, "normal"), (1.0, "integer"), (100.0, "normal")])
+def test_no_spoiled_path_passes(kind, path, kernel, intercept, C, data):
+    found = case(
+        kind, 20, 3, C=C, kernel=kernel, intercept=intercept, path=path, data=data
+    ).trace()
+    tried, missed = survivors(found)
+    assert not missed
+    # A path of one segment without active coordinates can be spoiled in a few ways only.
+    assert tried >= 10
+
+
+@both_kinds
+@both_paths
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
+def test_no_spoiled_path_passes_at_any_scale_of_the_features(kind, path, intercept, factor):
+    """The cost goes with the features, so that the path has as many break-points at any scale."""
+    small = case(kind, 20, 5, kernel="linear", intercept=intercept, path=path)
+    tried, missed = survivors(attrs.evolve(small, X=small.X * factor, C=factor**-2.0).trace())
+    assert not missed
+    assert tried >= 30
+
+
+@both_paths
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("huge", [1e4, 1e9])
+def test_no_spoiled_path_passes_beside_one_huge_target(path, kernel, intercept, huge):
+    small = case("lad", 20, 6, kernel=kernel, intercept=intercept, path=path, s_stop=0.1)
+    y = small.y.copy()
+    y[7] = huge
+    tried, missed = survivors(attrs.evolve(small, y=y).trace())
+    assert not missed
+    assert tried >= 30
+
+
+@both_kinds
+@pytest.mark.parametrize("size", SIZES)
+def test_one_coordinate_among_a_thousand(kind, size):
+    found = thousand(kind)
+    assert middle(found) >= 0
+    for bad in one_alpha(found, size):
+        k = middle(found)
+        only = attrs.evolve(bad, segments=bad.segments)
+        assert not only.certify(at=[found.segments.start[k], found.segments.stop[k]]).ok
+
+
+_thousand: dict[str, Path] = {}
+
+
+def thousand(kind: str) -> Path:
+    """The path of a thousand coordinates, traced once."""
+    if kind not in _thousand:
+        problem: Case = case(kind, 1000, 9, C=1.0, gamma=0.5, intercept=True)
+        found = problem.trace(max_breakpoints=40)
+        certificate = found.certify()
+        assert certificate.ok, str(certificate)
+        _thousand[kind] = found
+    return _thousand[kind]
+
+
+def test_a_mutation_that_spoils_nothing_is_told_apart():
+    """b within its interval and alpha along a null direction leave a path as good as it was."""
+    found = case("lad", 20, 6, kernel="linear", intercept=True).trace()
+    assert spoils(found, found) == 0.0
+    assert all(spoils(found, bad) < 1e-7 for number in NUMBERS for bad in number(found, 0.0))
+    assert np.isfinite(spoils(found, next(one_alpha(found, 1.0))))
