@@ -95,7 +95,7 @@ NOW = _dtype(
     "tau start stop sign t mu dt dmu rho first last least "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
     # largest speed of who is excused from its corners
-    "norm length noise rate_noise fastest blur height size_scale largest_root offence slack_speed "
+    "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence slack_speed "
     # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
     "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2

@@ -336,12 +336,14 @@ class Tracker(Memory):
             self.column.weight[:] = weight.T @ np.abs(self.alpha) + np.abs(self.problem.target(t))
         self.here.fence["scale"] = scale
         now.length = float(np.sqrt(max(square, 0.0)))
-        now.noise = self.tolerances.rounding * EPS * now.norm
+        # Alphas that were larger leave their rounding behind.
+        now.most_norm = max(now.most_norm, now.norm)
+        self._most_mass = max(self._most_mass, float(self.here.fence.root @ np.abs(self.alpha)))
+        now.noise = self.tolerances.rounding * EPS * now.most_norm
 
     def rounding(self) -> Array:
         """What rounding may do to each response, as a fraction of its scale."""
-        mass = float(self.here.fence.root @ np.abs(self.alpha))
-        return np.asarray(EPS * mass * self.here.fence.root / self._sizes())
+        return np.asarray(EPS * self._most_mass * self.here.fence.root / self._sizes())
 
     def _sizes(self) -> Array:
         return np.maximum(self.size_of_u(), 1e-300)
@@ -367,9 +369,8 @@ class Tracker(Memory):
             return 0.0
         self.column.off[:] = self.border.T @ self.alpha - target
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        # What has been larger leaves its rounding behind, and so do alphas of the usual size.
-        usual = np.abs(self.border).T @ self.usual_alpha()
-        self._heaviest = np.maximum(self._heaviest, np.maximum(size, usual))
+        # What has been larger leaves its rounding behind.
+        self._heaviest = np.maximum(self._heaviest, size)
         excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
         return float((excess / np.maximum(size, 1e-300)).max())
 
@@ -511,6 +512,7 @@ class Tracker(Memory):
             snap.kind,
         )
         now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 0
+        now.most_norm = self._most_mass = 0.0
         # Polylines that stand still are read at t = 0.
         kept_t, now.t, self._settling_at = now.t, 0.0, t
         now.mu = now.tau = 0.0

@@ -107,7 +107,8 @@ def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped
     now.norm, now.length = math.sqrt(norm), math.sqrt(square)
     for c in range(act.column.size):
         now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
-    now.noise = tol.rounding * EPS * now.norm
+    now.most_norm = max(now.most_norm, now.norm)
+    now.noise = tol.rounding * EPS * now.most_norm
     respond(form, lines, here, act, mov, now)
 
 

@@ -85,9 +85,8 @@ def test_the_path_starts_at_the_convex_optimum(kind, seed, path):
     expected = reference.convex()
     # On the s-path the first jump stands on the start: before it the loss is still convex.
     assert traced.objective(start, "before") == pytest.approx(expected.value, rel=1e-9)
-    b = traced.border_multipliers(start, "before")
     np.testing.assert_allclose(
-        traced.response(start, "before") - reference.border @ b,
+        reference.Q @ traced.alpha(start, "before"),
         expected.u - reference.border @ expected.b,
         atol=1e-7,
     )

@@ -104,7 +104,7 @@ def test_the_result_is_the_optimum_of_the_new_partition(traced):
     reference = problem.reference()
     for t in sorted({j.t for j in path.jumps}):
         theta, s = problem.at(t)
-        u, alpha = path.response(t, "after"), path.alpha(t, "after")
+        alpha = path.alpha(t, "after")
         # Which side a coordinate is on: its piece (on the corner itself u does not tell).
         parts = path.partition(t, "after")
         sides = np.ones(reference.n, int)
@@ -116,8 +116,7 @@ def test_the_result_is_the_optimum_of_the_new_partition(traced):
         best = reference.conditional(sides, theta, s)
         value = reference.objective(alpha, path.intercept(t, "after"), theta, s)
         assert value == pytest.approx(best.value, rel=1e-6)
-        b = path.border_multipliers(t, "after")
-        found = u - reference.border @ b
+        found = reference.Q @ alpha
         expected = best.u - reference.border @ best.b
         np.testing.assert_allclose(
             found, expected, atol=1e-6 * max(1.0, float(np.abs(expected).max()))

@@ -156,18 +156,20 @@ class KernelModel(LossModel):
         return KernelGram(columns, self._diagonal(), self.cache_size, inputs=inputs)
 
     def _find_centre(self) -> Array | None:
-        """The mean of the rows, where moving them there changes nothing but the intercept.
+        """The middle of the rows, where moving them there changes nothing but the intercept: in
+        each column the value nearest to the mean, so that a constant one becomes 0.
 
         A column far from 0 (a year, a timestamp) would leave few digits for what it varies by.
         """
         if self.kernel != "linear" or not self.fit_intercept:
             return None
-        X, n = self.X, self.sign.size
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        if sp.issparse(X):
-            # Where there are zeros the column is as wide as it is far away, and stays sparse.
-            mean[X.getnnz(axis=0) < n] = 0.0
-        return mean
+        if not sp.issparse(self.X):
+            return _middle(self.X)
+        # Where there are zeros the column is as wide as it is far away, and stays sparse.
+        full = np.flatnonzero(self.X.getnnz(axis=0) == self.sign.size)
+        centre = np.zeros(self.X.shape[1])
+        centre[full] = _middle(self.X[:, full].toarray())
+        return centre
 
     def centred(self, X: Any) -> Any:
         """Rows of X as the model sees them: from `centre`, where it has one."""
@@ -261,6 +263,12 @@ class KernelModel(LossModel):
         step = max(1, 20_000_000 // max(old.shape[0], 1))
         for k in range(0, new.shape[0], step):
             yield slice(k, k + step), self._function(new[k : k + step], old)
+
+
+def _middle(X: Array) -> Array:
+    """In each column the value nearest to the mean."""
+    nearest = np.argmin(np.abs(X - X.mean(axis=0)), axis=0)
+    return np.asarray(X[nearest, np.arange(X.shape[1])])
 
 
 def check_rows(X: Any, name: str) -> Any:
