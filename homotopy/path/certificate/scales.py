@@ -2,15 +2,16 @@
 
 For the response of coordinate i, next to a corner k,
 
-    scale of u_i     = max(Q_ii A_i, |u_i|, |k|, ROUNDED * terms_i)
+    scale of u_i     = max(Q_ii A_i, |u_i|, |k|, rounded * terms_i)
     scale of alpha_i = max(|alpha_i|, |slope|, min(largest slope of i, scale of u_i / Q_ii))
 
-with A_i the largest ``|alpha_i|`` of the path: what i itself adds to its response.  ``terms_i =
-|phi_i| sum_j |phi_j||alpha_j| + |B_i||b|`` bounds the terms that u_i is the sum of; rounding alone
-makes some 1e-15 of it, however much of it cancels.  The same holds for a corner or slope
-``const + rate * t``, whose terms are ``|const| + |rate * t|``.  Nothing of the other coordinates
-enters but through that rounding: a bound of 1e12 that never binds, or one target of 1e9, says
-nothing about the others.
+with A_i the largest ``|alpha_i|`` of the path: what i itself adds to its response, and the alpha
+that takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j||alpha_j| +
+|B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
+cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
+`rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
+``|const| + |rate * t|``.  Nothing of the other coordinates enters but through that rounding: a bound
+of 1e12 that never binds, or one target of 1e9, says nothing about the others.
 """
 
 from __future__ import annotations
