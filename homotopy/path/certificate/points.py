@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.path.certificate.lines import LEVEL, TINY, Declaration, Lines, Part, Piece, size
-from homotopy.path.certificate.scales import Known, Scales
+from homotopy.path.certificate.scales import PART, Known, Scales
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -156,7 +156,7 @@ class Points:
         u, alpha = self.u[point, i], self.alpha[point, i]
         piece = self.lines.at(point, i).piece(named, u)
         rounded = self.scales.rounded[point, 0]
-        scale = np.maximum(size(piece.place), rounded * piece.corner_terms)
+        scale = np.maximum(PART * size(piece.place), rounded * piece.corner_terms)
         tall = np.maximum(self.scales.alpha[point, i], rounded * piece.slope_terms)
         return _off(piece, u, alpha, np.maximum(self.scales.u[point, i], scale), tall)
 
