@@ -89,12 +89,13 @@ def spoils(path: Path, bad: Path) -> float:
         start, stop = float(other.start[k]), float(other.stop[k])
         for t in (start, stop):
             # The segment of the right path that lies on the same side of t.
-            inside = t + 1e-6 * (0.5 * (start + stop) - t)
+            inside = t + 1e-3 * (0.5 * (start + stop) - t)
             if not low <= inside <= high:
                 return np.inf
-            right = (
-                k if start == stop and len(s) == len(other) else path._locate(inside, "after")[0]
-            )
+            if len(s) == len(other) and (start, stop) == (s.start[k], s.stop[k]):
+                right = k
+            else:
+                right = path._locate(inside, "after")[0]
             piece = s.pieces(right)
             change = bad._alpha_on(k, t) - path._alpha_on(right, t)
             u = path.problem.gram.matvec(change)

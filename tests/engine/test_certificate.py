@@ -11,6 +11,7 @@ from toys import CPath, Huber, Lasso, Step, Toy
 from homotopy import Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
 from homotopy.path import Path
+from homotopy.path.certificate import proven_part, proven_until
 from homotopy.path.segments import Segments
 from homotopy_plugins import HingeRamp, LADRamp
 
@@ -443,3 +444,121 @@ def test_a_cost_from_small_to_large():
     b = found.segments.b_start.copy()
     b[0] += 1e-5
     assert failing(with_segments(found, b_start=b))
+
+
+# ---------------------------------------------------------------------- right paths do not fail
+
+
+@pytest.mark.parametrize("path", ["theta", "s"])
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("factor", [1e-8, 1e-6, 1e-3])
+def test_tiny_features_stand_on_no_corner(kind, path, factor):
+    """u is all but 0 everywhere, and so are many corners: nobody stands on them for that."""
+    small = case(kind, 30, 4, kernel="linear", intercept=True, path=path)
+    found = attrs.evolve(small, X=factor * small.X, C=factor**-2.0).trace()
+    certificate = found.certify()
+    assert certificate.ok, str(certificate)
+
+
+def test_an_alpha_that_is_zero_where_the_path_ends():
+    """All alpha go to 0 with the cost: their scale is what they were."""
+    X = features(20, 3, 2)
+    y = labels(X, 2)
+    model = Toy(
+        LinearGram(X * y[:, None]), (1.0, 0.0),
+        lambda t: (Slope("L", t), Knot("E", 1.0), Slope("R", 0.0)), border=y[:, None],
+    )  # fmt: skip
+    found = Homotopy(model).trace()
+    assert np.abs(found.alpha(0.0)).max() < 1e-10
+    assert found.certify().ok, str(found.certify())
+    # On the scale of what it was, 1e-6 is seen there as well.
+    s = found.segments
+    last = slice(int(s.offset[-2]), None)
+    alpha = s.alpha_stop.copy()
+    assert alpha[last].size
+    alpha[last][0] += 1e-6
+    assert failing(with_segments(found, alpha_stop=alpha))
+
+
+def test_weights_of_zero_and_an_exact_fit():
+    """Most sample weights are 0 and b fits the rest exactly: alpha = -7e-26 is as good as 0."""
+    X = features(12, 2, 3)
+    y = np.full(12, 0.5)
+    weights = np.zeros(12)
+    weights[:3] = 1.0
+    model = LADRamp(X, y, C=1.0, kernel="linear", fit_intercept=True, sample_weight=weights)
+    found = Homotopy(model).trace()
+    assert found.certify().ok, str(found.certify())
+    assert np.abs(found.alpha(1.0)).max() < 1e-9
+    assert failing(moved(found, 1e-6))
+
+
+def test_two_jumps_that_meet_at_the_end_of_the_span():
+    """u = 0 lies between two jumps that close in on it and meet there: the path is right, and the
+    branch is that of the piece named."""
+    model = Toy(
+        [[0.0]], (5.0, 1.0),
+        lambda t: (
+            Slope("left", 0.25 - 0.25 * t),
+            Jump(0.25 - 0.25 * t),
+            Slope("between", 2.75 - 0.75 * t),
+            Jump(-0.25 + 0.25 * t),
+            Slope("right", 4.75 - 0.75 * t),
+        ),
+    )  # fmt: skip
+    found = Homotopy(model).trace(start=[0.0])
+    assert found.partition(3.0)["between"].tolist() == [0]
+    assert found.certify().ok, str(found.certify())
+
+
+# ---------------------------------------------------------------------- a part of a path
+
+
+def test_a_sample_is_taken_at_a_few_places(path):
+    sample, whole = path.certify(sample=8), path.certify()
+    assert sample.ok
+    counts = [{c.name: c.count for c in found.checks}["gap"] for found in (sample, whole)]
+    assert counts[0] <= 24 < counts[1]
+    assert str(path.certify(sample=8)) == str(sample)
+    assert not moved(path, 1e-5).certify(sample=8).ok
+
+
+@pytest.mark.parametrize("points", [0, -3])
+def test_a_sample_has_points(path, points):
+    with pytest.raises(PathError, match="positive number of points"):
+        path.certify(sample=points)
+
+
+def test_a_sample_or_some_values_but_not_both(path):
+    with pytest.raises(PathError, match="either at or sample"):
+        path.certify(at=0.5, sample=4)
+
+
+def test_what_is_proven_ends_where_the_path_is_wrong(path):
+    assert proven_until(path) == len(path.segments)
+    assert proven_part(path) is path
+    k = len(path.segments) // 2
+    b = path.segments.b_stop.copy()
+    b[k] += 1e-5
+    bad = with_segments(path, b_stop=b)
+    assert proven_until(bad) == k
+    part = proven_part(bad)
+    assert part is not None
+    assert not part.complete
+    assert part.certify().ok
+    assert part.traced == (path.traced[0], path.segments.stop[k - 1])
+    assert np.array_equal(part.alpha(part.traced[1]), path.alpha(part.traced[1], "before"))
+    assert all(jump.t > part.traced[1] for jump in part.jumps)
+
+
+def test_numbers_that_are_none_have_no_say_in_what_comes_before_them(path):
+    """An alpha of 1e300 near the end: its scale is not that of the start."""
+    alpha = path.segments.alpha_stop.copy()
+    alpha[-1] = 1e300
+    bad = with_segments(path, alpha_stop=alpha)
+    assert proven_until(bad) == len(path.segments) - 1
+
+
+def test_nothing_is_proven_of_a_path_wrong_from_the_start(path):
+    assert proven_until(moved(path, 1e-3)) == 0
+    assert proven_part(moved(path, 1e-3)) is None

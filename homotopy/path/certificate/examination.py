@@ -7,7 +7,7 @@ computed once, and on its other side only those who changed their piece are look
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -27,7 +27,7 @@ __all__ = ["certify", "examine", "proven_part", "proven_until"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
+Index = npt.NDArray[np.integer[Any]]
 
 CHECKS = ("polyline", "border", "gap", "objective", "continuity", "jumps", "corners")
 SIDES = ("before", "after")
@@ -257,8 +257,12 @@ class Examination:
         return True
 
     def _end(self, start: float) -> float:
-        if np.isfinite(self.problem.start) or start == self.path.span[1]:
-            return self.problem.stop if np.isfinite(self.problem.start) else self.path.span[1]
+        """Where the span ends that begins at `start`."""
+        if np.isfinite(self.problem.start):
+            return self.problem.stop
+        if start == self.path.span[1]:
+            # Nothing to trace: the jump reaches no response before the end of the span.
+            return start
         return float(self.path.model.resolve_span(start)[1])
 
     # ------------------------------------------------------------------ everything anew
@@ -475,10 +479,9 @@ class Examination:
 
 def _real(points: Points, row: int) -> Bools:
     """Which jumps have a height, one row a jump."""
-    i = np.arange(points.u.shape[1])
-    lines = points.lines.at(np.full(i.size, row), i)
+    lines = points.lines.row(row)
     rises = [lines.rise(j) for j, corner in enumerate(lines.corners) if corner.is_jump]
-    return np.array(rises, dtype=bool).reshape(-1, i.size)
+    return np.array(rises, dtype=bool).reshape(-1, points.u.shape[1])
 
 
 def _point(points: Points, value: Value, row: int, segment: int, named: Index) -> _Point:
@@ -497,7 +500,7 @@ def _point(points: Points, value: Value, row: int, segment: int, named: Index) -
     )
 
 
-def _loose(problem: Problem, points: Points, row: int, near: Index) -> int:
+def _loose(problem: Problem, points: Points, row: int, near: npt.NDArray[np.int64]) -> int:
     """How many of `near` are not held in place by the coordinates standing on knots.
 
     i is held where phi_i (with its border row) lies in their span: then w and b cannot move u_i

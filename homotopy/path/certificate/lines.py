@@ -19,7 +19,7 @@ __all__ = ["Declaration", "Lines", "Part", "Piece", "finite", "size"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
+Index = npt.NDArray[np.integer[Any]]
 
 # A jump whose height is this part of the slopes beside it is none.
 LEVEL = 1e-12
@@ -63,6 +63,10 @@ class Part:
         """The part of coordinates `i` at the points `point`, as flat lists."""
         bend = self.bend[i] if self.bend.ndim else self.bend
         return Part(self.value[point, i], self.terms[point, i], bend, self.is_jump)
+
+    def row(self, point: int) -> Part:
+        """The part of all coordinates at one point."""
+        return Part(self.value[point], self.terms[point], self.bend, self.is_jump)
 
 
 @attrs.frozen
@@ -156,6 +160,10 @@ class Lines:
         """The polylines of coordinates `i` at the points `point`, as flat lists."""
         slopes, corners = ([part.at(point, i) for part in p] for p in (self.slopes, self.corners))
         return Lines(slopes, corners)
+
+    def row(self, point: int) -> Lines:
+        """The polylines of all coordinates at one point."""
+        return Lines([p.row(point) for p in self.slopes], [p.row(point) for p in self.corners])
 
     def ends(self, j: int) -> tuple[Any, Any]:
         """The corners that bound slope j."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from homotopy.path.certificate.lines import LEVEL, TINY, Declaration, Lines, Part, Piece, size
-from homotopy.path.certificate.scales import Known, Scales
+from homotopy.path.certificate.scales import PART, Known, Scales
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -18,7 +18,7 @@ __all__ = ["Places", "Points", "Value", "Walk"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
+Index = npt.NDArray[np.integer[Any]]
 
 # A point off its piece by no more than this has no area.
 EXACT = 1e-15
@@ -78,7 +78,7 @@ class Walk:
     def to(self, places: Places) -> tuple[Array, Array, Index]:
         """alpha, b and the pieces at `places`, none before those asked for earlier."""
         s, n = self.path.segments, self.piece.size
-        alpha, named = np.empty((len(places), n)), np.empty((len(places), n), np.int64)
+        alpha, named = np.empty((len(places), n)), np.empty((len(places), n), np.int16)
         k, t = places.segment, places.t
         long = s.stop[k] - s.start[k]
         weight = np.divide(t - s.start[k], long, where=long != 0.0, out=np.zeros(k.size))
@@ -156,7 +156,7 @@ class Points:
         u, alpha = self.u[point, i], self.alpha[point, i]
         piece = self.lines.at(point, i).piece(named, u)
         rounded = self.scales.rounded[point, 0]
-        scale = np.maximum(size(piece.place), rounded * piece.corner_terms)
+        scale = np.maximum(PART * size(piece.place), rounded * piece.corner_terms)
         tall = np.maximum(self.scales.alpha[point, i], rounded * piece.slope_terms)
         return _off(piece, u, alpha, np.maximum(self.scales.u[point, i], scale), tall)
 
@@ -309,8 +309,7 @@ class Value:
     def scale(self, points: Points, row: int) -> float:
         """What a difference of objectives is relative to: its terms, and what it changes by where
         u, alpha and the corners move by what rounding makes of them."""
-        i = np.arange(points.u.shape[1])
-        lines = points.lines.at(np.full(i.size, row), i)
+        lines = points.lines.row(row)
         u, rounded = points.u[row], points.scales.rounded[row]
         terms = rounded * points.scales.terms[row]
         steep = lines.steepest(u, STANDING * terms)

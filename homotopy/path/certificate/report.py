@@ -30,7 +30,7 @@ class Certificate:
 
         * polyline: distance of every (u_i, alpha_i) to the piece that the path names, the u part
           and the alpha part each relative to the scale of that coordinate;
-        * border: ``|B^T alpha - e|`` relative to the terms of the sum;
+        * border: ``|B^T alpha - e|`` relative to a hundredth of the terms of the sum;
         * gap: the duality gap of the convex problem in which every coordinate keeps to its branch
           (the run of pieces between two jumps),
           ``sum_i [L_i(u_i) - L_i(v_i) + alpha_i (u_i - v_i)] + |b^T (e - B^T alpha)|``, where v_i

@@ -2,15 +2,16 @@
 
 For the response of coordinate i, next to a corner k,
 
-    scale of u_i     = max(Q_ii A_i, |u_i|, |k|, ROUNDED * terms_i)
+    scale of u_i     = max(Q_ii A_i, |u_i| / 100, |k| / 100, rounded * terms_i)
     scale of alpha_i = max(|alpha_i|, |slope|, min(largest slope of i, scale of u_i / Q_ii))
 
-with A_i the largest ``|alpha_i|`` of the path: what i itself adds to its response.  ``terms_i =
-|phi_i| sum_j |phi_j||alpha_j| + |B_i||b|`` bounds the terms that u_i is the sum of; rounding alone
-makes some 1e-15 of it, however much of it cancels.  The same holds for a corner or slope
-``const + rate * t``, whose terms are ``|const| + |rate * t|``.  Nothing of the other coordinates
-enters but through that rounding: a bound of 1e12 that never binds, or one target of 1e9, says
-nothing about the others.
+with A_i the largest ``|alpha_i|`` of the path: what i itself adds to its response, and the alpha
+that takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j||alpha_j| +
+|B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
+cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
+`rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
+``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
+of 1e12 that never binds, or one target of 1e9, says nothing about the others.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ FINEST = 1e-8
 # Solving the active system leaves this part of FINEST in an alpha that ought to be 0: the rounding
 # of alphas that were larger before, times the condition of the system.
 SOLVED = 1e-4
+# A border equation is relative to this part of its terms, so that one alpha among a thousand shows.
+BALANCED = 1e-2
+# So is a response to this part of itself and of its corner, where it is the sum of many.
+PART = 1e-2
 
 
 @attrs.frozen
@@ -118,7 +123,7 @@ class Scales:
         terms = np.maximum(np.maximum(terms, piece.corner_terms), known.own)
         if np.any(known.share):
             terms = np.maximum(terms, np.outer(_middle(terms, steep), known.share))
-        near = np.maximum(np.abs(u), size(piece.place))
+        near = PART * np.maximum(np.abs(u), size(piece.place))
         scale = np.maximum(np.maximum(known.own, near), np.maximum(rounded * terms, TINY))
         balance = target + np.abs(alpha) @ border
         # The alpha that would take up all of the slope, of the response, or of the border sum.
@@ -136,7 +141,7 @@ class Scales:
         largest = np.maximum(known.largest, np.minimum(room, slope))
         noise = np.maximum(solved, rounded * largest)
         border_noise = np.maximum(rounded * balance, noise @ border)
-        balance = np.maximum(balance, border_noise)
+        balance = np.maximum(BALANCED * balance, border_noise)
         return cls(scale, room, terms, rounded, noise, balance, border_noise)
 
 

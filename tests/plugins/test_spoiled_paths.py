@@ -28,19 +28,17 @@ def survivors(found: Path) -> tuple[int, list[tuple[str, float, float]]]:
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("C", "data"), [(0.01, "normal"), (1.0, "integer"), (100.0, "normal")])
 def test_no_spoiled_path_passes(kind, path, kernel, intercept, C, data):
-    found = case(
-        kind, 20, 3, C=C, kernel=kernel, intercept=intercept, path=path, data=data
-    ).trace()
+    found = case(kind, 20, 3, C=C, kernel=kernel, intercept=intercept, path=path, data=data).trace()
     tried, missed = survivors(found)
     assert not missed
-    # A path of one segment without active coordinates can be spoiled in a few ways only.
-    assert tried >= 10
+    # Separable data have a path of one point: there is not much to spoil.
+    assert tried >= (20 if len(found.segments) > 1 else 8)
 
 
 @both_kinds
 @both_paths
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_no_spoiled_path_passes_at_any_scale_of_the_features(kind, path, intercept, factor):
     """The cost goes with the features, so that the path has as many break-points at any scale."""
     small = case(kind, 20, 5, kernel="linear", intercept=intercept, path=path)
@@ -64,27 +62,29 @@ def test_no_spoiled_path_passes_beside_one_huge_target(path, kernel, intercept, 
 
 @both_kinds
 @pytest.mark.parametrize("size", SIZES)
-def test_one_coordinate_among_a_thousand(kind, size):
-    found = thousand(kind)
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_one_coordinate_among_a_thousand(kind, C, size):
+    found = thousand(kind, C)
     assert middle(found) >= 0
+    k = middle(found)
+    places = [found.segments.start[k], found.segments.stop[k]]
+    assert found.certify(at=places).ok
     for bad in one_alpha(found, size):
-        k = middle(found)
-        only = attrs.evolve(bad, segments=bad.segments)
-        assert not only.certify(at=[found.segments.start[k], found.segments.stop[k]]).ok
+        assert not bad.certify(at=places).ok
 
 
-_thousand: dict[str, Path] = {}
+_thousand: dict[tuple[str, float], Path] = {}
 
 
-def thousand(kind: str) -> Path:
+def thousand(kind: str, C: float) -> Path:
     """The path of a thousand coordinates, traced once."""
-    if kind not in _thousand:
-        problem: Case = case(kind, 1000, 9, C=1.0, gamma=0.5, intercept=True)
+    if (kind, C) not in _thousand:
+        problem: Case = case(kind, 1000, 9, C=C, gamma=0.5, intercept=True)
         found = problem.trace(max_breakpoints=40)
         certificate = found.certify()
         assert certificate.ok, str(certificate)
-        _thousand[kind] = found
-    return _thousand[kind]
+        _thousand[kind, C] = found
+    return _thousand[kind, C]
 
 
 def test_a_mutation_that_spoils_nothing_is_told_apart():
