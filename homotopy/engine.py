@@ -427,7 +427,7 @@ class _Trace:
             meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
-        least = 1e-11 * max(abs(start), abs(stop), tracker.now.size_scale)
+        least = 1e-11 * max(abs(start), abs(stop)) + tracker.now.noise * tracker.now.largest_root
         if not (np.isfinite(start) and inward * (stop - start) > least):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop

@@ -198,7 +198,9 @@ def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ig
             close_window(form, lines, here, act, mov, win, now)
         for i in range(place.size):
             fence = here.fence[i]
-            size = max(max(fence.scale, fence.root * now.length), max(abs(place[i]), abs(here.u[i])))
+            size = max(
+                max(fence.scale, fence.root * now.length), max(abs(place[i]), abs(here.u[i]))
+            )
             if abs(here.u[i] - place[i]) > least * size:
                 return True
         return False

@@ -82,7 +82,8 @@ SPOT = _dtype(
 # rate of it, balance of the moving slopes along and across, the size of the terms of the balance, by
 # how much it is off where that is known, and space.
 COLUMN = _dtype(
-    "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off", "order"
+    "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off",
+    "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = _dtype("start stop", "active log")

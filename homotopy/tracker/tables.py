@@ -51,7 +51,9 @@ def nearest_corner(problem: Problem, t: float) -> Array:
     what rounding does to a corner is a matter of them."""
     lines = problem.polylines
     with np.errstate(invalid="ignore"):
-        size = np.abs(lines.corner0) + np.where(lines.corner1 == 0.0, 0.0, np.abs(lines.corner1 * t))
+        size = np.abs(lines.corner0) + np.where(
+            lines.corner1 == 0.0, 0.0, np.abs(lines.corner1 * t)
+        )
     real = np.isfinite(size) & (size > 0.0)
     least = np.where(real, size, np.inf).min(axis=1, initial=np.inf)
     return np.where(np.isfinite(least), least, 0.0)

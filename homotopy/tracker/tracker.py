@@ -379,7 +379,7 @@ class Tracker(Memory):
         scale."""
         spot = self.here.spot
         size = np.divide(self.size_of_u(), spot.diag, out=np.zeros(spot.size), where=spot.diag > 0)
-        return np.where(spot.height > 0.0, np.minimum(size, spot.height), size)
+        return np.asarray(np.where(spot.height > 0.0, np.minimum(size, spot.height), size))
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
