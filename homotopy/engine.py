@@ -43,7 +43,7 @@ FOREVER = np.iinfo(np.int64).max
 BEAT = 0.1
 # A path that was never off by more than this (in parts of the scale) needs no closer look; a closer
 # look takes all segments, or where they have more than so many numbers a sample.
-DOUBT, MUCH, SAMPLE = 1e-9, 2_000_000, 64
+DOUBT, MUCH, SAMPLE = 1e-10, 2_000_000, 64
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
 
@@ -517,9 +517,8 @@ class _Trace:
         jumped = tracker.now.jumps and tracker.rec.jump[tracker.now.jumps - 1].t == self.stop
         if self.start != self.stop and jumped:
             tracker.record_point()
-        if self.start != self.stop:
-            tracker.refresh()
-            tracker.judge(self.problem.target(self.stop))
+        tracker.refresh()
+        tracker.judge(self.problem.target(self.stop))
         if self.late or self.recovered:
             tracker.doubt = np.inf
 

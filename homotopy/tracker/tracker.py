@@ -386,11 +386,15 @@ class Tracker(Memory):
         return float((self.residuals() - 10.0 * self.rounding()).max())
 
     def judge(self, target: Array) -> float:
-        """How far the point is off, as a part of its scales; the worst is remembered."""
-        off = max(self.excess(), self.imbalance(target))
+        """How far the point is off beyond rounding, as a part of its scales; the worst, rounding
+        and all, is remembered."""
+        off = self.residuals()
+        beyond = float((off - 10.0 * self.rounding()).max())
+        imbalance = self.imbalance(target)
+        worst = max(float(off.max()), imbalance)
         # NaN is as bad as can be.
-        self.doubt = max(self.doubt, off) if off == off else INF
-        return off
+        self.doubt = max(self.doubt, worst) if worst == worst else INF
+        return max(beyond, imbalance)
 
     def _maintain(self) -> None:
         """Recompute u; where the residual has grown, make the point exact again on the spot."""
