@@ -97,6 +97,9 @@ class Memory:
             np.zeros(0),
             np.zeros(0, dtype=np.int64),
         )
+        if phi is None and not np.any(self.gram.diag):
+            # A linear program: no quadratic form is one on no features.
+            phi = np.zeros((self.gram.size, 1))
         self._phi, self.width = phi, 0 if phi is None else phi.shape[1]
         form = state.Form(empty, none, empty, some, none, none)
         if phi is None:
