@@ -103,7 +103,7 @@ class Tracker(Memory):
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self.here.spot.height[:] = height
+        self._height = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -335,11 +335,22 @@ class Tracker(Memory):
             np.maximum(scale, 0.01 * (weight @ b), out=scale)
             self.column.weight[:] = weight.T @ np.abs(self.alpha) + np.abs(self.problem.target(t))
         self.here.fence["scale"] = scale
+        self.here.spot.height[:] = self._largest_alpha()
         now.length = float(np.sqrt(max(square, 0.0)))
         # Alphas that were larger leave their rounding behind.
         now.most_norm = max(now.most_norm, now.norm)
         self._most_mass = max(self._most_mass, float(self.here.fence.root @ np.abs(self.alpha)))
         now.noise = self.tolerances.rounding * EPS * now.most_norm
+
+    def _largest_alpha(self) -> Array:
+        """What alpha of each coordinate can be: its largest slope, or what the balance bears; 0 if
+        neither is known."""
+        height = np.where(self._height > 0.0, self._height, INF)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = self.column.weight / np.abs(self.border)
+        share = np.where(share > 0.0, share, INF).min(axis=1, initial=INF)
+        most = np.minimum(height, share)
+        return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
     def rounding(self) -> Array:
         """What rounding may do to each response, as a fraction of its scale."""
@@ -378,8 +389,9 @@ class Tracker(Memory):
         """What alpha of each coordinate is like: its slopes, or what moves its response by its
         scale."""
         spot = self.here.spot
-        size = np.divide(self.size_of_u(), spot.diag, out=np.zeros(spot.size), where=spot.diag > 0)
-        return np.asarray(np.where(spot.height > 0.0, np.minimum(size, spot.height), size))
+        size = np.divide(self.size_of_u(), spot.own, out=np.full(spot.size, INF), where=spot.own > 0)
+        most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
+        return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
