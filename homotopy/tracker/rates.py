@@ -80,6 +80,9 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
         size = max(fence.scale, 0.01 * fence.root * now.length)
         unit = min(unit, size / spot.diag) if unit > 0.0 else size / spot.diag
         rounding += now.noise / fence.root
+    if spot.height > 0.0:
+        # Where a response says nothing about alpha, alpha still has its ends.
+        rounding = min(rounding, 100.0 * tol.near * max(spot.height, abs(here.alpha[i])))
     return tol.near * unit + rounding
 
 

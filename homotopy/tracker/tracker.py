@@ -374,6 +374,26 @@ class Tracker(Memory):
         worst = np.maximum(worst, np.abs(self.here.spot.miss))
         return np.asarray(worst / self._sizes())
 
+    def overrun(self) -> float:
+        """How far an alpha is beyond the ends of its knot, as a part of what it usually is."""
+        steep = np.flatnonzero(self.piece % 2 == 1)
+        if not steep.size:
+            return 0.0
+        low, high = self._ends(steep)
+        alpha, usual = self.alpha[steep], np.maximum(self.usual_alpha()[steep], 1e-300)
+        beyond = np.maximum(np.maximum(low - alpha, alpha - high), 0.0)
+        beyond -= 16.0 * EPS * np.abs(alpha)
+        return float((beyond / np.maximum(usual, np.abs(alpha))).max())
+
+    def _ends(self, steep: Index) -> tuple[Array, Array]:
+        """The ends of the knots on which the coordinates `steep` stand."""
+        snap, j = self.snapshot(), self.piece[steep] // 2
+        corner = snap.corner[steep, j]
+        high = np.asarray(snap.slope_at(steep, j, corner))
+        low = np.asarray(snap.slope_at(steep, j + 1, corner))
+        high = np.where(self.side[steep] == 1, INF, high)
+        return np.where(self.side[steep] == -1, -INF, low), high
+
     def imbalance(self, target: Array) -> float:
         """``|B^T alpha - e|`` relative to the terms of the sum."""
         if not target.size:
@@ -402,7 +422,7 @@ class Tracker(Memory):
         and all, is remembered."""
         off = self.residuals()
         beyond = float((off - 10.0 * self.rounding()).max())
-        imbalance = self.imbalance(target)
+        imbalance = max(self.imbalance(target), self.overrun())
         worst = max(float(off.max()), imbalance)
         # NaN is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
@@ -624,12 +644,8 @@ class Tracker(Memory):
         snap, j = self.snapshot(), self.piece // 2
         bent = (self.piece % 2 == 0) & (snap.curvature[self._every, j] > 0.0)
         steep = np.flatnonzero(self.piece % 2 == 1)
-        corner, alpha = snap.corner[steep, j[steep]], self.alpha[steep]
-        high = np.asarray(snap.slope_at(steep, j[steep], corner))
-        low = np.asarray(snap.slope_at(steep, j[steep] + 1, corner))
-        high = np.where(self.side[steep] == 1, INF, high)
-        low = np.where(self.side[steep] == -1, -INF, low)
-        depth = np.minimum(alpha - low, high - alpha)
+        low, high = self._ends(steep)
+        depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
         steep = steep[np.argsort(-depth, kind="stable")]
         return np.concatenate([np.flatnonzero(bent), steep])
 
