@@ -409,7 +409,9 @@ class Tracker(Memory):
         """What alpha of each coordinate is like: its slopes, or what moves its response by its
         scale."""
         spot = self.here.spot
-        size = np.divide(self.size_of_u(), spot.own, out=np.full(spot.size, INF), where=spot.own > 0)
+        size = np.divide(
+            self.size_of_u(), spot.own, out=np.full(spot.size, INF), where=spot.own > 0
+        )
         most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
         return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
