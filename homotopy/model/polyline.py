@@ -31,6 +31,8 @@ Codes = npt.NDArray[np.int8]
 KNOT, SEAM, JUMP = 0, 1, 2
 # Snapshots kept at a time.
 KEPT = 4
+# Numbers up to here have a square, and a sum of many squares.
+LARGEST = 1e140
 
 
 @attrs.frozen(eq=False)
@@ -180,6 +182,15 @@ class Polylines:
         for affine, what in [(a, "slope") for a in slopes] + [(c, "corner") for c in corners]:
             if np.any(np.isnan(affine.const)) or not np.all(np.isfinite(affine.rate)):
                 raise ModelError(f"polyline: a {what} is not a number")
+            size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
+            huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > LARGEST)
+            if huge.size:
+                i = int(huge[0])
+                raise ModelError(
+                    f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
+                    f"{affine.rate[i]:g} t, too large for its square; where there is no bound, "
+                    "write inf"
+                )
         return cls(
             names=tuple(names),
             jump=np.array([isinstance(p, Jump) for p in pieces[1::2]]),
@@ -209,7 +220,7 @@ class Polylines:
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
         # Not the scale at this t alone: where all slopes pass through 0 it would be rounding.
-        scale = max(_scale(slope), _scale(self.slope0), _scale(self.slope1))
+        scale = np.maximum.reduce([_scale(slope), _scale(self.slope0), _scale(self.slope1)])
         kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
@@ -233,7 +244,7 @@ class Polylines:
 
         Everything is affine in t, so the two ends decide.
         """
-        scale = max(_scale(self.at(t).corner) for t in (start, stop))
+        scale = np.maximum(_scale(self.at(start).corner), _scale(self.at(stop).corner))
         for t in (start, stop):
             snap = self.at(t)
             if snap.corner.shape[1] > 1:
@@ -266,6 +277,7 @@ def _evaluate(const: Array, rate: Array, t: float) -> Array:
     return np.asarray(const + rate * np.where(rate == 0.0, 0.0, t))
 
 
-def _scale(values: Array) -> float:
-    finite = np.abs(values[np.isfinite(values)])
-    return float(finite.max(initial=0.0)) or np.finfo(float).tiny
+def _scale(values: Array) -> Array:
+    """The largest finite number of each coordinate, (n, 1)."""
+    finite = np.where(np.isfinite(values), np.abs(values), 0.0)
+    return np.asarray(finite.max(axis=1, keepdims=True, initial=np.finfo(float).tiny))

@@ -279,6 +279,9 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         now.mu = after
     move(lines, here, act, mov, now, tol, now.sign * length)
     now.steps += 1
+    if now.window != BY_TURN and off_course(lines, here, act, now, tol):
+        # Before the end is written down: what comes next begins there.
+        refine(form, lines, here, act, mov, now, tol)
     if recorded:
         end_segment(here, act, rec, now, cut)
     if now.slack_speed > 0.0:
@@ -438,7 +441,5 @@ def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
                 close_window(form, lines, here, act, mov, win, now)
             else:
                 now.reach = -1.0
-        if now.window != BY_TURN and off_course(lines, here, act, now, tol):
-            refine(form, lines, here, act, mov, now, tol)
-        elif code == GO:
+        if code == GO and now.fresh:
             look_less(form, lines, here, act, mov, win, now, tol, opt)

@@ -348,6 +348,19 @@ class Memory:
         segment.active = now.entries = part.stop
         now.segments += 1
 
+    def mend_end(self) -> None:
+        """The end of the last segment is where the point has been refined to."""
+        now, rec = self.now, self.rec
+        k = int(now.segments) - (0 if now.open else 1)
+        if not now.recording or k < 0:
+            return
+        segment, base = rec.segment[k], int(rec.segment[k - 1].active) if k else 0
+        index = rec.active[base : segment.active]
+        same = segment.stop == now.t and segment.log == now.logged
+        if same and np.array_equal(index[: now.actives], self.active):
+            rec.alpha[1, base : segment.active] = self.alpha[index]
+            rec.border[k, 1] = self.b
+
     def log_changes(self, before: Index) -> None:
         """Write down pieces that were given directly."""
         changed = np.flatnonzero(before != self.piece)

@@ -447,6 +447,8 @@ class Tracker(Memory):
                 self.run()
                 now.in_jump = phase
                 self.refresh()
+                if phase == state.ON_WAY and now.along:
+                    self.mend_end()
         self.settle_here()
         self._heaviest[:] = 0.0
 
