@@ -315,9 +315,9 @@ class _Trace:
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
         tracker.settle(problem.start, snap, target)
-        if max(tracker.excess(), tracker.imbalance(target)) > tol.repair:
+        if not tracker.off_by(target) <= tol.repair:
             tracker.settle(problem.start, snap, target)
-        if max(tracker.excess(), tracker.imbalance(target)) > tol.accepted:
+        if not tracker.off_by(target) <= tol.accepted:
             raise TraceError(
                 f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
             )
@@ -589,7 +589,7 @@ class _Trace:
             tracker.log_changes(before)
         tracker.settle(t, snap, target)
         tracker.end_crossing(t)
-        if tracker.excess() > self.options.tolerances.accepted:
+        if not tracker.off_by(target) <= self.options.tolerances.accepted:
             raise TraceError(
                 f"at {self._place()} a residual of {tracker.residuals().max():.2g} is left"
             )

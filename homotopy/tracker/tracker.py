@@ -70,6 +70,8 @@ FAILURES = {
     state.STUCK: "the way on {where} could not be resolved among {tied} tied coordinates",
 }
 INF = np.inf
+# An alpha that ran away is told by what it leaves, not by a warning.
+QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class Failure(TraceError):
@@ -293,6 +295,7 @@ class Tracker(Memory):
         value = slope.at + slope.rate * now.t + self.lift * now.mu
         self.alpha[flat] = value[flat]
 
+    @QUIET
     def refresh(self) -> None:
         """Recompute u from alpha, and the sizes that tolerances are made of."""
         now = self.now
@@ -419,16 +422,19 @@ class Tracker(Memory):
         """The largest residual beyond what rounding explains."""
         return float((self.residuals() - 10.0 * self.rounding()).max())
 
+    @QUIET
+    def off_by(self, target: Array) -> float:
+        """How far the point is off beyond rounding, as a part of its scales."""
+        return float(np.max([self.excess(), self.imbalance(target), self.overrun()]))
+
+    @QUIET
     def judge(self, target: Array) -> float:
-        """How far the point is off beyond rounding, as a part of its scales; the worst, rounding
-        and all, is remembered."""
-        off = self.residuals()
-        beyond = float((off - 10.0 * self.rounding()).max())
-        imbalance = max(self.imbalance(target), self.overrun())
-        worst = max(float(off.max()), imbalance)
-        # NaN is as bad as can be.
+        """The same; the worst, rounding and all, is remembered."""
+        off = self.off_by(target)
+        worst = float(np.max([off, self.residuals().max()]))
+        # What is no number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
-        return max(beyond, imbalance)
+        return off
 
     def _maintain(self) -> None:
         """Recompute u; where the residual has grown, make the point exact again on the spot."""
@@ -439,8 +445,7 @@ class Tracker(Memory):
             self.reset_pull()
         target = self.problem.target(now.t)
         for attempt in range(2):
-            off = self.judge(target)
-            if off <= tol.repair:
+            if self.judge(target) <= tol.repair:
                 return
             if attempt == 0 and now.actives:
                 phase, now.in_jump = now.in_jump, state.REFINING

@@ -128,7 +128,8 @@ def test_columns_in_their_own_units(what, fit_intercept, C, path):
     if what == "a year beside a price":
         X = np.column_stack([1987 + np.round(20 * X[:, 0]), np.exp(10 + X[:, 1])])
     elif what == "a timestamp":
-        X[:, 1] = 1.7e9 + 1e6 * X[:, 1]
+        # Seconds, over a day.
+        X[:, 1] = 1.7e9 + 1e5 * X[:, 1]
     else:
         X *= 1e4 if what == "units of 1e4" else 1e-6
     model = HingeRamp(X, y, C=C, kernel="linear", fit_intercept=fit_intercept, **HINGE[path])
