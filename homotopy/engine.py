@@ -41,9 +41,10 @@ NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
 # Seconds between two calls of a callback while nothing is new.
 BEAT = 0.1
-# A path that was never off by more than this (in parts of the scale) needs no closer look; a closer
-# look takes all segments, or where they have more than so many numbers a sample.
-DOUBT, MUCH, SAMPLE = 1e-10, 2_000_000, 64
+# A path that was never off by more than this (in parts of the scale) needs no closer look.  From
+# there on a sample is looked at, of so many points; after a larger offence all segments, unless they
+# have more than so many numbers.
+DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
 
@@ -207,9 +208,9 @@ class Unproven(TraceError):
         self.traced = traced
 
 
-def examined(path: Path) -> bool:
-    """Whether `path` holds: all of it where that is quick, else a sample."""
-    if len(path.segments) * path.problem.gram.size <= MUCH:
+def examined(path: Path, doubt: float) -> bool:
+    """Whether `path` holds: a sample of it, or all where there is much doubt and that is quick."""
+    if doubt > MUCH_DOUBT and len(path.segments) * path.problem.gram.size <= MUCH:
         return path.certify().ok
     return examine(path, SAMPLE).ok
 
@@ -270,7 +271,11 @@ class _Trace:
             trouble = Unproven(str(error), error.path if isinstance(error.path, Path) else None)
         else:
             path = self.path()
-            if not path.complete or self.tracker.doubt <= DOUBT or examined(path):
+            if (
+                not path.complete
+                or self.tracker.doubt <= DOUBT
+                or examined(path, self.tracker.doubt)
+            ):
                 return path
             trouble = Unproven(f"what was followed to {self._place()} cannot be proven", path)
         if earlier is None:

@@ -12,7 +12,9 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from homotopy.compilation import protect
 from homotopy.gram import Gram
+from homotopy.start import convex
 from homotopy.tracker import crossing
 from homotopy.tracker.compiling import source_digest
 
@@ -20,6 +22,10 @@ __all__ = ["announce_compilation", "compiled", "one_thread"]
 
 # From so many coordinates on, products are long enough for several threads.
 MANY = 20_000
+
+
+for _module in (convex, crossing):
+    protect(vars(_module))
 
 
 @functools.cache
@@ -72,7 +78,10 @@ def compiled() -> bool:
         return False
     # The index of what is kept names the types it was compiled for, the source among them.
     source = f"source_{source_digest()}".encode()
-    return any(source in file.read_bytes() for file in FilePath(where).glob(index))
+    try:
+        return any(source in file.read_bytes() for file in FilePath(where).glob(index))
+    except OSError:
+        return False
 
 
 @functools.cache

@@ -175,7 +175,7 @@ class KernelGram(Gram):
         self._inputs = (columns,) if inputs is None else tuple(inputs)
         self.diag = np.array(diag, dtype=float)
         self.size = self.diag.size
-        if not memory > 0.0:
+        if isinstance(memory, str) or np.ndim(memory) or not memory > 0.0:
             raise DataError(f"KernelGram: memory must be a positive number of MB, got {memory!r}")
         self._most = int(np.clip(memory * 1e6 / (8.0 * max(self.size, 1)), 1, self.size))
         self._stores, self._held = threading.local(), threading.local()

@@ -6,6 +6,8 @@ from typing import Any
 
 from numba import njit
 
+from homotopy.compilation import protect
+
 __all__ = ["FAST", "OPTIONS", "weighted_rows"]
 
 # Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
@@ -29,3 +31,6 @@ def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
         a, p = weights[k], matrix[rows[k]]
         for j in range(n):
             out[j] += a * p[j]
+
+
+protect(globals())

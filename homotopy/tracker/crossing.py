@@ -201,7 +201,7 @@ def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ig
             size = max(
                 max(fence.scale, fence.root * now.length), max(abs(place[i]), abs(here.u[i]))
             )
-            if abs(here.u[i] - place[i]) > least * size:
+            if abs(here.u[i] - place[i]) > least * size + fence.root * now.noise:
                 return True
         return False
     square, width = 0.0, mov.w.size
@@ -210,7 +210,8 @@ def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ig
     gone = np.sqrt(square) * now.largest_root
     for c in range(act.column.size):
         gone += now.b_weight * now.unit * abs(act.column[c].b - place[width + c])
-    return gone > least * max(now.size_scale, now.length * now.largest_root)
+    size = least * max(now.size_scale, now.length * now.largest_root)
+    return gone > size + now.largest_root * now.noise
 
 
 # ------------------------------------------------------------------ rounds

@@ -174,6 +174,7 @@ class Memory:
         self.column = np.zeros(m, state.COLUMN).view(np.recarray)
         self._heaviest = np.zeros(m)
         self._most_mass = 0.0
+        self._height = np.zeros(n)
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),

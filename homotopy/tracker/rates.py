@@ -80,6 +80,9 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
         size = max(fence.scale, 0.01 * fence.root * now.length)
         unit = min(unit, size / spot.diag) if unit > 0.0 else size / spot.diag
         rounding += now.noise / fence.root
+    if spot.height > 0.0:
+        # Where a response says nothing about alpha, alpha still has its ends.
+        rounding = min(rounding, 100.0 * tol.near * max(spot.height, abs(here.alpha[i])))
     return tol.near * unit + rounding
 
 
@@ -338,14 +341,20 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
             aim = (slope_rate(lines, here, now, i, j) - act.rate[k]) / lines.slope[i, j].bend
         left[k] = aim - rate_of(form, here, act, mov, now, i)
         worst = max(worst, abs(left[k]) / here.fence[i].root if here.fence[i].root > 0.0 else 0.0)
-    if not worst > 4.0 * EPS * mass:
-        return False
+    enough = not worst > 4.0 * EPS * mass
     for c in range(act.column.size):
         column = act.column[c]
         column.rest = column.rate
-        column.short = (column.along if now.along else column.across) - column.target_rate
+        moving = column.along if now.along else column.across
+        column.short = moving - column.target_rate
+        terms = abs(moving) + abs(column.target_rate)
         for k in range(size):
-            column.short += here.border[act.index[k], c] * act.rate[k]
+            part = here.border[act.index[k], c] * act.rate[k]
+            column.short += part
+            terms += abs(part)
+        enough = enough and abs(column.short) <= 4.0 * EPS * terms
+    if enough:
+        return False
     forward_substitute(act.factor, size, left)
     finish(act, now, tol, left, by)
     for c in range(act.column.size):

@@ -103,7 +103,7 @@ class Tracker(Memory):
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self.here.spot.height[:] = height
+        self._height = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -335,11 +335,22 @@ class Tracker(Memory):
             np.maximum(scale, 0.01 * (weight @ b), out=scale)
             self.column.weight[:] = weight.T @ np.abs(self.alpha) + np.abs(self.problem.target(t))
         self.here.fence["scale"] = scale
+        self.here.spot.height[:] = self._largest_alpha()
         now.length = float(np.sqrt(max(square, 0.0)))
         # Alphas that were larger leave their rounding behind.
         now.most_norm = max(now.most_norm, now.norm)
         self._most_mass = max(self._most_mass, float(self.here.fence.root @ np.abs(self.alpha)))
         now.noise = self.tolerances.rounding * EPS * now.most_norm
+
+    def _largest_alpha(self) -> Array:
+        """What alpha of each coordinate can be: its largest slope, or what the balance bears; 0 if
+        neither is known."""
+        height = np.where(self._height > 0.0, self._height, INF)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = self.column.weight / np.abs(self.border)
+        share = np.where(share > 0.0, share, INF).min(axis=1, initial=INF)
+        most = np.minimum(height, share)
+        return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
     def rounding(self) -> Array:
         """What rounding may do to each response, as a fraction of its scale."""
@@ -363,6 +374,26 @@ class Tracker(Memory):
         worst = np.maximum(worst, np.abs(self.here.spot.miss))
         return np.asarray(worst / self._sizes())
 
+    def overrun(self) -> float:
+        """How far an alpha is beyond the ends of its knot, as a part of what it usually is."""
+        steep = np.flatnonzero(self.piece % 2 == 1)
+        if not steep.size:
+            return 0.0
+        low, high = self._ends(steep)
+        alpha, usual = self.alpha[steep], np.maximum(self.usual_alpha()[steep], 1e-300)
+        beyond = np.maximum(np.maximum(low - alpha, alpha - high), 0.0)
+        beyond -= 16.0 * EPS * np.abs(alpha)
+        return float((beyond / np.maximum(usual, np.abs(alpha))).max())
+
+    def _ends(self, steep: Index) -> tuple[Array, Array]:
+        """The ends of the knots on which the coordinates `steep` stand."""
+        snap, j = self.snapshot(), self.piece[steep] // 2
+        corner = snap.corner[steep, j]
+        high = np.asarray(snap.slope_at(steep, j, corner))
+        low = np.asarray(snap.slope_at(steep, j + 1, corner))
+        high = np.where(self.side[steep] == 1, INF, high)
+        return np.where(self.side[steep] == -1, -INF, low), high
+
     def imbalance(self, target: Array) -> float:
         """``|B^T alpha - e|`` relative to the terms of the sum."""
         if not target.size:
@@ -378,8 +409,11 @@ class Tracker(Memory):
         """What alpha of each coordinate is like: its slopes, or what moves its response by its
         scale."""
         spot = self.here.spot
-        size = np.divide(self.size_of_u(), spot.diag, out=np.zeros(spot.size), where=spot.diag > 0)
-        return np.asarray(np.where(spot.height > 0.0, np.minimum(size, spot.height), size))
+        size = np.divide(
+            self.size_of_u(), spot.own, out=np.full(spot.size, INF), where=spot.own > 0
+        )
+        most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
+        return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
     def excess(self) -> float:
         """The largest residual beyond what rounding explains."""
@@ -390,7 +424,7 @@ class Tracker(Memory):
         and all, is remembered."""
         off = self.residuals()
         beyond = float((off - 10.0 * self.rounding()).max())
-        imbalance = self.imbalance(target)
+        imbalance = max(self.imbalance(target), self.overrun())
         worst = max(float(off.max()), imbalance)
         # NaN is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
@@ -612,12 +646,8 @@ class Tracker(Memory):
         snap, j = self.snapshot(), self.piece // 2
         bent = (self.piece % 2 == 0) & (snap.curvature[self._every, j] > 0.0)
         steep = np.flatnonzero(self.piece % 2 == 1)
-        corner, alpha = snap.corner[steep, j[steep]], self.alpha[steep]
-        high = np.asarray(snap.slope_at(steep, j[steep], corner))
-        low = np.asarray(snap.slope_at(steep, j[steep] + 1, corner))
-        high = np.where(self.side[steep] == 1, INF, high)
-        low = np.where(self.side[steep] == -1, -INF, low)
-        depth = np.minimum(alpha - low, high - alpha)
+        low, high = self._ends(steep)
+        depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
         steep = steep[np.argsort(-depth, kind="stable")]
         return np.concatenate([np.flatnonzero(bent), steep])
 

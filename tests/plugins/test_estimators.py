@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from oracles import kernel_matrix
 from problems import case
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -33,7 +33,7 @@ from homotopy import (
     TraceError,
     TraceInterrupted,
 )
-from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVR
+from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR
 from homotopy_plugins.estimators.machine import RobustMachine
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
@@ -669,3 +669,20 @@ def test_verbose_shows_a_bar(capsys):
 def test_the_base_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         RobustMachine()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
+def test_the_default_gamma_of_sparse_rows_is_that_of_dense_ones(offset):
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    X = X + offset
+    dense = RobustSVC(robustness=0.5).fit(X, y).path_.model.gamma
+    sparse = RobustSVC(robustness=0.5).fit(sp.csr_matrix(X), y).path_.model.gamma
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6)
+
+
+def test_a_list_is_no_class_weight():
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    with pytest.raises(ModelError, match="class_weight must be 'balanced', a dict or None"):
+        RobustSVC(class_weight=[1.0]).fit(X, y)
+    with pytest.raises(ModelError, match=r"Cs must be a list of positive numbers, got array\(2.\)"):
+        RobustSVCCV(Cs=np.array(2.0)).fit(X, y)

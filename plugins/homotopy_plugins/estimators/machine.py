@@ -41,7 +41,8 @@ from homotopy_plugins.estimators.folds import (
     spread,
     weighted_median,
 )
-from homotopy_plugins.kernels.kernel_model import KernelModel, finite, nearest_definite, positive
+from homotopy_plugins.kernels.checks import check_size, finite, positive
+from homotopy_plugins.kernels.kernel_model import KernelModel, nearest_definite
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 from homotopy_plugins.models.lad_ramp import LADRamp
 from homotopy_plugins.models.ramp import ramp_parameters
@@ -127,6 +128,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
         y = self._checked_targets(y)
+        check_size(X.data if sp.issparse(X) else X, "X", name)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if np.any(weight < 0.0):
             i = int(np.flatnonzero(weight < 0.0)[0])
@@ -165,8 +167,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             if gamma == "auto":
                 return 1.0 / int(X.shape[1])
             if gamma == "scale":
-                spread = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
-                return 1.0 / (int(X.shape[1]) * float(spread)) if spread > 0.0 else 1.0
+                spread = _variance(X)
+                return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
             raise ModelError(
                 f"{type(self).__name__}: gamma must be 'scale', 'auto' or a positive number, "
                 f"got {gamma!r}"
@@ -338,6 +340,8 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
     def _weighted(self, y: Any, weight: Array) -> Array:
         name = type(self).__name__
         finite(self.s, "s", name)
+        if isinstance(self.class_weight, list):
+            raise ModelError(f"{name}: class_weight must be 'balanced', a dict or None, not a list")
         total = np.asarray(weight * compute_sample_weight(self.class_weight, y))
         left = np.unique(y[total > 0.0])
         if left.size < 2:
@@ -435,6 +439,15 @@ def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
     if given not in names:
         raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
     return str(given)
+
+
+def _variance(X: Any) -> float:
+    """The variance of all entries; from differences, as squares would cancel."""
+    if not sp.issparse(X):
+        return float(X.var())
+    entries, mean = X.shape[0] * X.shape[1], float(X.mean())
+    stored = float(((X.data - mean) ** 2).sum())
+    return (stored + float(entries - X.nnz) * mean**2) / float(entries)
 
 
 def _sparse(pairwise: bool) -> Any:

@@ -28,7 +28,7 @@ from homotopy.gram import MEMORY
 from homotopy.progress import progress_bar
 from homotopy_plugins.estimators.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
 from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
-from homotopy_plugins.kernels.kernel_model import positive
+from homotopy_plugins.kernels.checks import positive
 
 __all__ = ["RobustSVCCV", "RobustSVRCV"]
 
@@ -57,6 +57,12 @@ class Cell:
         best = self.curve.best
         values = [np.nan if f.curve is None else f.curve(best.t, best.side) for f in self.folds]
         return np.asarray(score(np.array(values), self.curve.loss))
+
+
+def _is_list(values: Any) -> bool:
+    # An array without dimensions claims that it can be iterated over.
+    scalar = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    return isinstance(values, Iterable) and not scalar
 
 
 def score(loss: Any, name: str) -> Any:
@@ -132,10 +138,10 @@ class GridOfPaths(RobustMachine):
 
     def _grid(self) -> tuple[list[float], list[Any]]:
         name = type(self).__name__
-        if isinstance(self.Cs, str) or not isinstance(self.Cs, Iterable):
+        if not _is_list(self.Cs):
             raise ModelError(f"{name}: Cs must be a list of positive numbers, got {self.Cs!r}")
         costs = sorted({positive(C, "each of Cs", name) for C in self.Cs})
-        if isinstance(self.gammas, str) or not isinstance(self.gammas, Iterable):
+        if not _is_list(self.gammas):
             raise ModelError(
                 f"{name}: gammas must be a list of positive numbers, 'scale' or 'auto', "
                 f"got {self.gammas!r}"

@@ -31,7 +31,7 @@ from homotopy_plugins.estimators.folds import (
     plain_point,
 )
 from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
-from homotopy_plugins.kernels.kernel_model import finite
+from homotopy_plugins.kernels.checks import finite
 
 __all__ = ["RobustSVC", "RobustSVR"]
 

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from homotopy import DataError, ModelError
+from homotopy.compilation import protect
 
 __all__ = ["KERNELS", "Kernel", "kernel_function", "kernel_rows"]
 
@@ -111,6 +112,9 @@ def _difference(x, i, z, j):  # type: ignore[no-untyped-def]
     return total
 
 
+protect(globals())
+
+
 def _parts(matrix: Any) -> tuple[Array, Any, Any]:
     """What a CSR or CSC matrix is made of."""
     return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
@@ -186,8 +190,18 @@ def kernel_rows(
 
     if kernel == "rbf":
         return rbf
+
+    def poly(X: Any) -> Array:
+        with np.errstate(over="ignore"):
+            values = np.asarray(affine(X) ** degree)
+        if not np.all(np.isfinite(values)):
+            raise DataError(
+                f"the poly kernel of degree {degree} overflows on rows so far out; scale X"
+            )
+        return values
+
     if kernel == "poly":
-        return lambda X: affine(X) ** degree
+        return poly
     if kernel == "sigmoid":
         return lambda X: np.tanh(affine(X))
     raise ModelError(f"kernel must be one of {', '.join(KERNELS)} or a callable, got {kernel!r}")

@@ -14,6 +14,16 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, LossModel, ModelError
+from homotopy_plugins.kernels.checks import (
+    check_kernel_range,
+    check_rows,
+    check_scale,
+    checked_weights,
+    finite,
+    flag,
+    positive,
+    whole,
+)
 from homotopy_plugins.kernels.functions import KERNELS, Kernel, kernel_function, kernel_rows
 
 __all__ = ["KernelModel"]
@@ -53,25 +63,25 @@ class KernelModel(LossModel):
         name = type(self).__name__
         self.C = positive(C, "C", name)
         self.kernel = kernel
-        if not callable(kernel) and kernel not in KERNELS:
+        if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
             raise ModelError(
                 f"{name}: kernel must be one of {', '.join(KERNELS)} or a callable, got {kernel!r}"
             )
         self.X = X
         features = X.shape[1]
         self.gamma = 1.0 / features if gamma is None else positive(gamma, "gamma", name)
-        if not isinstance(degree, int | np.integer) or degree < 1:
-            raise ModelError(f"{name}: degree must be a positive integer, got {degree!r}")
-        self.degree = int(degree)
+        self.degree = whole(degree, "degree", name)
         self.coef0 = finite(coef0, "coef0", name)
-        self.fit_intercept = bool(fit_intercept)
-        self.sample_weight = _weights(sample_weight, sign.size, name)
+        self.fit_intercept = flag(fit_intercept, "fit_intercept", name)
+        self.sample_weight = checked_weights(sample_weight, sign.size, name)
         self.sign = sign
         self.cache_size = positive(cache_size, "cache_size", name)
+        check_kernel_range(kernel, X, name, **self._kernel_options())
         self._function = self._kernel_function()
         self._check_kernel(name)
         self.centre = self._find_centre()
         self.gram = self._build_gram()
+        check_scale(self.C, self.sample_weight, self.gram.diag, name)
         if self.fit_intercept:
             self.border = sign[:, None].copy()
 
@@ -83,6 +93,7 @@ class KernelModel(LossModel):
         other = copy.copy(self)
         if C is not None:
             other.C = positive(C, "C", type(self).__name__)
+            check_scale(other.C, self.sample_weight, self.gram.diag, type(self).__name__)
         if s is not None:
             other._set_threshold(s)
         return other
@@ -269,80 +280,6 @@ def _middle(X: Array) -> Array:
     """In each column the value nearest to the mean."""
     nearest = np.argmin(np.abs(X - X.mean(axis=0)), axis=0)
     return np.asarray(X[nearest, np.arange(X.shape[1])])
-
-
-def check_rows(X: Any, name: str) -> Any:
-    """X as a float array or CSR matrix of finite values with at least one row and column."""
-    if sp.issparse(X):
-        rows: Any = sp.csr_matrix(X, dtype=float)
-        values = rows.data
-    else:
-        try:
-            rows = np.array(X, dtype=float)
-        except (TypeError, ValueError):
-            raise DataError(
-                f"{name}: X must be numeric; encode text and categories first"
-            ) from None
-        values = rows
-    if rows.ndim != 2:
-        raise DataError(
-            f"{name}: X must be two-dimensional (samples, features), got shape {rows.shape}"
-        )
-    if rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise DataError(f"{name}: X is empty, shape {rows.shape}")
-    if not np.all(np.isfinite(values)):
-        if sp.issparse(rows):
-            raise DataError(f"{name}: X holds values that are not finite; impute or drop them")
-        i, j = np.argwhere(~np.isfinite(rows))[0]
-        raise DataError(
-            f"{name}: X[{i}, {j}] is {rows[i, j]}; impute or drop rows that are not finite"
-        )
-    return rows
-
-
-def check_length(y: Array, n: int, what: str, name: str) -> None:
-    if y.ndim != 1 or y.size != n:
-        raise DataError(f"{name}: X has {n} rows but {what} has shape {y.shape}")
-
-
-def positive(value: Any, what: str, name: str) -> float:
-    number = _number(value, what, name)
-    if not (np.isfinite(number) and number > 0.0):
-        raise ModelError(f"{name}: {what} must be positive and finite, got {value!r}")
-    return number
-
-
-def _number(value: Any, what: str, name: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name}: {what} must be a number, got {value!r}") from None
-
-
-def finite(value: Any, what: str, name: str) -> float:
-    number = _number(value, what, name)
-    if not np.isfinite(number):
-        raise ModelError(f"{name}: {what} must be finite, got {value!r}")
-    return number
-
-
-def _weights(weights: npt.ArrayLike | None, n: int, name: str) -> Array:
-    if weights is None:
-        return np.ones(n)
-    try:
-        array = np.array(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: sample_weight must be numeric, got {weights!r}") from None
-    check_length(array, n, "sample_weight", name)
-    bad = np.flatnonzero(~np.isfinite(array) | (array < 0.0))
-    if bad.size:
-        raise DataError(
-            f"{name}: sample_weight[{bad[0]}] is {array[bad[0]]}; weights must be finite and "
-            "not negative"
-        )
-    if not np.any(array):
-        raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
-    return array
 
 
 def _check_symmetric(K: Array, name: str) -> Array:

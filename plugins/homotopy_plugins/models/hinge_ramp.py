@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, ModelError, Slope
 from homotopy.gram import MEMORY
-from homotopy_plugins.kernels.kernel_model import KernelModel, check_length, check_rows, finite
+from homotopy_plugins.kernels.checks import check_length, check_rows, finite, within_reach
+from homotopy_plugins.kernels.kernel_model import KernelModel
 from homotopy_plugins.models.ramp import ramp_parameters
 
 __all__ = ["HingeRamp"]
@@ -102,7 +103,7 @@ class HingeRamp(KernelModel):
 
     def _set_threshold(self, s: float) -> None:
         name = type(self).__name__
-        self.s = finite(s, "s", name)
+        self.s = within_reach(finite(s, "s", name), "s", name)
         if self.s > 1.0:
             raise ModelError(
                 f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"

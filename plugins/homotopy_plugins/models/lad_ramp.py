@@ -20,7 +20,14 @@ import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, Slope
 from homotopy.gram import MEMORY
-from homotopy_plugins.kernels.kernel_model import KernelModel, check_length, check_rows, positive
+from homotopy_plugins.kernels.checks import (
+    check_length,
+    check_rows,
+    check_size,
+    positive,
+    within_reach,
+)
+from homotopy_plugins.kernels.kernel_model import KernelModel
 from homotopy_plugins.models.ramp import ramp_parameters
 
 __all__ = ["LADRamp"]
@@ -82,8 +89,8 @@ class LADRamp(KernelModel):
         self.y = _targets(y, rows.shape[0], name)
         self.path, self.theta = ramp_parameters(path, theta, name)
         self.parameter = self.path
-        self.s = positive(s, "s", name)
-        self.s_stop = None if s_stop is None else positive(s_stop, "s_stop", name)
+        self.s = _threshold(s, "s", name)
+        self.s_stop = None if s_stop is None else _threshold(s_stop, "s_stop", name)
         self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
         self._prepare(
             rows,
@@ -99,7 +106,7 @@ class LADRamp(KernelModel):
         )
 
     def _set_threshold(self, s: float) -> None:
-        threshold = positive(s, "s", type(self).__name__)
+        threshold = _threshold(s, "s", type(self).__name__)
         if self.path == "theta":
             self.s = threshold
         else:
@@ -126,6 +133,10 @@ class LADRamp(KernelModel):
         return start, DEFAULT_STOP * start if self.s_stop is None else self.s_stop
 
 
+def _threshold(value: Any, what: str, name: str) -> float:
+    return within_reach(positive(value, what, name), what, name)
+
+
 def _targets(y: npt.ArrayLike, n: int, name: str) -> Array:
     try:
         targets = np.array(y, dtype=float)
@@ -135,4 +146,5 @@ def _targets(y: npt.ArrayLike, n: int, name: str) -> Array:
     bad = np.flatnonzero(~np.isfinite(targets))
     if bad.size:
         raise DataError(f"{name}: y[{bad[0]}] is {targets[bad[0]]}; targets must be finite")
+    check_size(targets, "y", name)
     return targets
