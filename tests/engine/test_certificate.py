@@ -12,7 +12,11 @@ from homotopy import Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
 from homotopy.path import Path
 from homotopy.path.certificate import proven_part, proven_until
+from homotopy.path.certificate.examination import _beside_border
+from homotopy.path.certificate.lines import Lines, Part
+from homotopy.path.certificate.points import _off
 from homotopy.path.segments import Segments
+from homotopy.testing import hostile_problem
 from homotopy_plugins import HingeRamp, LADRamp
 
 PROBLEM = case("hinge", 60, 2, C=10.0, kernel="linear", intercept=True)
@@ -246,6 +250,59 @@ def test_slanted_pieces_are_integrated():
     assert "polyline" in failing(moved(found, 1e-6))
     # The gap is a square where all that is near is slanted.
     assert "gap" in failing(moved(found, 1e-2))
+
+
+def test_an_alpha_that_a_slanted_piece_has_nowhere():
+    """However little is known of u: no u has a negative alpha on a squared hinge."""
+    part = lambda value, bend=0.0: Part(np.array([[value]]), np.array([[1.0]]), np.array([bend]))  # noqa: E731
+    lines = Lines([part(10.0, 10.0), part(0.0)], [part(1.0)])
+    vague, tall = np.array([[1e13]]), np.array([[10.0]])
+
+    def off(u: float, alpha: float) -> float:
+        at, height = np.array([[u]]), np.array([[alpha]])
+        return float(_off(lines.piece(np.array([[0]]), at), at, height, vague, tall)[0, 0])
+
+    assert off(0.5, 5.0) == 0.0
+    assert off(0.5, 2.0) < 1e-12
+    assert off(18.0, 2.0) < 1e-11
+    assert off(18.0, -11.0) == 1.0
+    assert off(0.5, -1e-6) > 1e-8
+
+
+def test_an_offset_of_all_rows_hides_nothing():
+    """b makes up for it: of the size of the rows only the rounding counts."""
+    X = features(12, 2, 3) + 1e4
+    y = targets(features(12, 2, 3), 3)
+    model = Toy(
+        LinearGram(X), (0.5, 1.0),
+        lambda t: (Slope("+", 10.0 * t), Knot("0", y), Slope("-", -10.0 * t)),
+        border=np.ones((12, 1)),
+    )  # fmt: skip
+    found = Homotopy(model).trace()
+    assert found.certify().ok
+    b = found.segments.b_stop + 1e-3
+    assert "polyline" in failing(with_segments(found, b_start=b, b_stop=b))
+
+
+@pytest.mark.parametrize(
+    ("seed", "reason"),
+    [
+        (245, "e(t) b is a difference of larger numbers where e passes through 0"),
+        (1036, "the same with two coordinates"),
+        (1443, "w moves by a multiple of the border, b by as much the other way"),
+    ],
+)
+def test_rounding_is_no_break(seed, reason):
+    certificate = Homotopy(hostile_problem(seed).model).trace().certify()
+    assert certificate.ok, f"{reason}: {certificate}"
+
+
+def test_a_move_beside_the_border_is_one():
+    border = np.array([[1.0], [1.0], [-1.0]])
+    assert _beside_border(3.0 * border[:, 0], border) < 1e-15
+    assert _beside_border(np.array([1.0, 1.0, 2.0]), border) > 1.0
+    assert _beside_border(np.array([1.0, -2.0]), np.zeros((2, 0))) == 2.0
+    assert _beside_border(np.array([1.0, np.inf, 0.0]), border) == np.inf
 
 
 # ---------------------------------------------------------------------- the duality gap

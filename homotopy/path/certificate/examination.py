@@ -403,7 +403,7 @@ class Examination:
     def _junction(self, last: _Point, p: _Point) -> None:
         """w and the objective go on from the segment before."""
         scale = np.maximum(p.scale, last.scale)
-        move = float((np.abs(p.w - last.w) / scale).max())
+        move = _beside_border((p.w - last.w) / scale, self.problem.border / scale[:, None])
         change = p.alpha - last.alpha
         if abs(float(change @ (p.w - last.w))) <= NULL * float(change**2 @ self.problem.gram.diag):
             # A direction null to rounding: w is known to the root of that only.
@@ -475,6 +475,14 @@ class Examination:
                     both = np.any(near[:, here] & self.stood[1] & real, axis=0)
                     loose = _loose(self.problem, points, here, np.flatnonzero(both))
                 self.tallies["corners"].add(float(loose), t, k, count)
+
+
+def _beside_border(move: Array, border: Array) -> float:
+    """The largest of `move` without the multiples of the border columns in it: b makes up for
+    these, and where a column of features is one of them w is known to its rounding only."""
+    if border.shape[1] and np.all(np.isfinite(move)):
+        move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
+    return float(np.abs(move).max())
 
 
 def _real(points: Points, row: int) -> Bools:

@@ -136,6 +136,7 @@ class Piece:
     """The piece named for each coordinate: ``low <= u <= high`` and alpha between the heights
     `bottom` and `top` of the slopes beside it (one and the same on a slope).
 
+    `least` and `most` are the heights that it has anywhere (a slanted piece has others elsewhere),
     `place` is the point of it nearest to u, `slope_terms` and `corner_terms` what rounding of
     them is measured by; `steep` tells corners from slopes.
     """
@@ -143,6 +144,8 @@ class Piece:
     place: Array
     top: Array
     bottom: Array
+    most: Array
+    least: Array
     bend: Array
     slope_terms: Array
     corner_terms: Array
@@ -175,6 +178,7 @@ class Lines:
         shape = u.shape
         low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
         top, bottom, bend = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        most, least = np.zeros(shape), np.zeros(shape)
         slope_terms, corner_terms = np.zeros(shape), np.zeros(shape)
         for p in range(2 * len(self.corners) + 1):
             here = named == p
@@ -201,9 +205,18 @@ class Lines:
                     np.copyto(bend, left.bend, where=here)
             np.copyto(top, left.height(at), where=here)
             np.copyto(bottom, right.height(at), where=here)
+            if not (steep or left.flat):
+                np.copyto(most, left.height(low), where=here)
+                np.copyto(least, left.height(high), where=here)
             np.copyto(slope_terms, np.maximum(left.terms, right.terms), where=here)
-        place = np.clip(u, low, high)
-        return Piece(place, top, bottom, bend, slope_terms, corner_terms, named % 2 == 1)
+        straight = bend == 0.0
+        np.copyto(most, np.maximum(top, bottom), where=straight)
+        np.copyto(least, np.minimum(top, bottom), where=straight)
+        return Piece(
+            place=np.clip(u, low, high),
+            top=top, bottom=bottom, most=most, least=least,
+            bend=bend, slope_terms=slope_terms, corner_terms=corner_terms, steep=named % 2 == 1,
+        )  # fmt: skip
 
     def largest(self) -> Array:
         """The largest finite ``|value|`` of a slope of each coordinate."""

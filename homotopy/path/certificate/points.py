@@ -198,9 +198,10 @@ def _off(piece: Piece, u: Array, alpha: Array, u_scale: Array, a_scale: Array) -
     low, high = np.minimum(piece.bottom, piece.top), np.maximum(piece.bottom, piece.top)
     nearest = np.clip(alpha, low, high)
     tall = np.maximum(np.maximum(np.abs(alpha), size(nearest)), a_scale)
-    # A slanted piece is as near as it is sideways.
-    tall = np.maximum(tall, piece.bend * u_scale)
-    off = np.maximum(across, np.abs(alpha - nearest) / tall)
+    # A slanted piece is as near as it is sideways, but no nearer than the heights that it has.
+    inside = np.clip(alpha, piece.least, piece.most)
+    sideways = np.abs(inside - nearest) / np.maximum(tall, piece.bend * u_scale)
+    off = np.maximum(np.maximum(across, sideways), np.abs(alpha - inside) / tall)
     # No local optimum sits on a corner at which alpha rises.
     rises = piece.bottom - piece.top > LEVEL * np.maximum(size(low), piece.slope_terms)
     off = np.where(rises, np.inf, off)
@@ -308,11 +309,12 @@ class Value:
 
     def scale(self, points: Points, row: int) -> float:
         """What a difference of objectives is relative to: its terms, and what it changes by where
-        u, alpha and the corners move by what rounding makes of them."""
+        u, alpha, the corners and e move by what rounding makes of them."""
         lines = points.lines.row(row)
         u, rounded = points.u[row], points.scales.rounded[row]
         terms = rounded * points.scales.terms[row]
         steep = lines.steepest(u, STANDING * terms)
         blur = terms * np.maximum(steep, np.abs(points.alpha[row]))
         blur += rounded * lines.loss_terms(u, self.origin[row])
-        return max(float(self.size[row] + self.constant[row] + blur.sum()), TINY)
+        linear = np.abs(points.b[row]) @ points.scales.border_noise[row]
+        return max(float(self.size[row] + self.constant[row] + blur.sum() + linear), TINY)

@@ -41,7 +41,7 @@ class Certificate:
         * continuity: that segments follow each other over the whole span, and the change of
           ``Q alpha`` (that is, of w) and of the objective between segments that meet without a
           jump (b need not be unique there, nor alpha along directions that are null to rounding:
-          those count in the objective only);
+          those count in the objective only, as does a move of w that b makes up for);
         * jumps: by how much the objective falls short of the fall that the move of w demands,
           ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), how far the recorded
           objectives are from the recomputed ones, that those who change branch are those recorded,

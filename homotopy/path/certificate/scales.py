@@ -2,11 +2,12 @@
 
 For the response of coordinate i, next to a corner k,
 
-    scale of u_i     = max(Q_ii A_i, |u_i| / 100, |k| / 100, rounded * terms_i)
-    scale of alpha_i = max(|alpha_i|, |slope|, min(largest slope of i, scale of u_i / Q_ii))
+    scale of u_i     = max(q_i A_i, |u_i| / 100, |k| / 100, rounded * terms_i)
+    scale of alpha_i = max(|alpha_i|, |slope|, min(largest slope of i, scale of u_i / q_i))
 
-with A_i the largest ``|alpha_i|`` of the path: what i itself adds to its response, and the alpha
-that takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j||alpha_j| +
+with A_i the largest ``|alpha_i|`` of the path and q_i what is left of Q_ii without what b makes up
+for (an offset that all rows share, say): what i itself adds to its response, and the alpha that
+takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j||alpha_j| +
 |B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
 cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
 `rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
@@ -22,6 +23,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.gram import Gram
 from homotopy.path.certificate.lines import TINY, Declaration, Lines, Piece, size
 
 if TYPE_CHECKING:
@@ -50,19 +52,20 @@ PART = 1e-2
 class Known:
     """What is the same at every point of a path.
 
-    `length` is ``|phi_i|``, `share` how much of b, or of t, each response takes up or is
-    compared with (at most 1): they are found from the equations of others; `largest`
-    the largest ``|alpha_i|`` of the path and `own` what it makes of the response of i itself.  b
-    goes through larger values than it has at its end and keeps their rounding: `travelled` is what
-    the largest ``|b|`` of the path adds to each response.  `corner` is the smallest corner of a
-    coordinate that is not 0, or of most where that is less: where w and b ought to be 0, their
-    rounding is that of such numbers.
+    `length` is ``|phi_i|``, `inner` what is left of its square without what b makes up for, `share`
+    how much of b, or of t, each response takes up or is compared with (at most 1): they are found
+    from the equations of others; `largest` the largest ``|alpha_i|`` of the path and `own` what it
+    makes of the response of i itself. b goes through larger values than it has at its end and keeps
+    their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
+    `corner` is the smallest corner of a coordinate that is not 0, or of most where that is less:
+    where w and b ought to be 0, their rounding is that of such numbers.
     """
 
     path: Path
     declared: Declaration
     border: Array
     length: Array
+    inner: Array
     share: Array
     largest: Array
     own: Array
@@ -74,6 +77,7 @@ class Known:
         """From the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.diag
+        inner = _beside(path.problem.gram, border)
         rows = np.abs(border).max(axis=1, initial=0.0)
         largest = _largest_alpha(path)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
@@ -83,9 +87,10 @@ class Known:
             declared=declared,
             border=border,
             length=np.sqrt(diag),
+            inner=inner,
             share=np.maximum(rows / max(float(rows.max()), TINY), declared.moving()),
             largest=largest,
-            own=diag * largest,
+            own=inner * largest,
             travelled=np.abs(border) @ b,
             corner=_smallest_corner(declared, np.array(path.traced)),
         )
@@ -129,7 +134,7 @@ class Scales:
         # The alpha that would take up all of the slope, of the response, or of the border sum.
         slope = lines.largest()
         room = np.where(slope > 0.0, slope, np.inf)
-        diag = length * length
+        diag = known.inner
         whole = np.divide(scale, diag, where=diag > 0.0, out=np.full(scale.shape, np.inf))
         for k, column in enumerate(border.T):
             alone = (diag == 0.0) & (slope == 0.0) & (column > 0.0)
@@ -142,6 +147,8 @@ class Scales:
         noise = np.maximum(solved, rounded * largest)
         border_noise = np.maximum(rounded * balance, noise @ border)
         balance = np.maximum(BALANCED * balance, border_noise)
+        # On a slanted piece alpha is as uncertain as u.
+        noise = np.maximum(noise, piece.bend * rounded * terms)
         return cls(scale, room, terms, rounded, noise, balance, border_noise)
 
 
@@ -165,6 +172,17 @@ def _largest_alpha(path: Path) -> Array:
     for alpha in (s.alpha_start, s.alpha_stop):
         np.maximum.at(largest, s.active, size(alpha))
     return largest
+
+
+def _beside(gram: Gram, border: Array) -> Array:
+    """The diagonal of Q without what b makes up for: of ``P Q P`` with P the projection beside the
+    border columns."""
+    if not border.shape[1]:
+        return gram.diag
+    inverse = np.linalg.pinv(border)
+    part = gram.matmat(np.ascontiguousarray(inverse.T))
+    both = border * (border @ (inverse @ part) - 2.0 * part)
+    return np.asarray(np.clip(gram.diag + both.sum(axis=1), 0.0, gram.diag))
 
 
 def _smallest_corner(declared: Declaration, ends: Array) -> Array:
