@@ -7,8 +7,10 @@ record of it all.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +18,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.checkpoint import Checkpoint, Keeper
 from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
 from homotopy.diagnosis import cause_of_trouble
 from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
@@ -35,6 +38,7 @@ __all__ = ["Homotopy", "Progress", "compile_now"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Guess = tuple[Array, Array]
 Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
 NONE: Index = np.empty(0, dtype=np.int64)
@@ -114,6 +118,8 @@ class Homotopy:
         start: Start = None,
         progress: bool = False,
         callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
     ) -> Path:
         """Follow the path over the whole span.
 
@@ -130,6 +136,14 @@ class Homotopy:
         callback : callable, optional
             Called with a `Progress` after each break-point, and about ten times a second while
             the trace is busy at one; a true answer stops it.
+        checkpoint : str or path-like, optional
+            A file for the state of the trace, from which `resume` goes on: written now and then
+            once the path has begun, when the trace is stopped (by a limit, a callback or Ctrl-C),
+            and at its end.  It replaces the one before as a whole, so that whenever the process
+            is killed there is one.  One that cannot be written (a full disk) is logged, and the
+            trace goes on.  The path is the same with and without.
+        every : float
+            Seconds between two checkpoints.
 
         Returns
         -------
@@ -143,7 +157,61 @@ class Homotopy:
             `path` attribute holds what was traced.
         TraceInterrupted
             On Ctrl-C, likewise; it is a `KeyboardInterrupt`.
+        PathError
+            If `checkpoint` cannot be written to, before anything is traced.
         """
+        keeper = None if checkpoint is None else Keeper(checkpoint, every, self)
+        return self._run(start, progress, callback, keeper, None)
+
+    def resume(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        progress: bool = False,
+        callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
+    ) -> Path:
+        """Go on from a checkpoint: the path is what it would be without the interruption, bit for
+        bit.
+
+        The model and the options must be those of the trace; limits may differ.  `max_seconds`
+        counts from now, `max_breakpoints` from the start of the path.  From the checkpoint of a
+        complete trace comes its path at once.
+
+        Parameters
+        ----------
+        file : str or path-like
+            What ``trace(checkpoint=file)`` wrote.  Its contents are checked against damage, not
+            against malice: resume from your own files only.
+        progress, callback
+            As for `trace`; the callback is told the present break-point first.
+        checkpoint : str or path-like, optional
+            Where to write further checkpoints, `file` unless told otherwise.
+        every : float
+            Seconds between two of them.
+
+        Raises
+        ------
+        PathError
+            If the file is missing or spoiled, or was made with another model, other data, other
+            options or another version of homotopy-qp.
+        TraceError, TraceInterrupted
+            As for `trace`.
+        """
+        saved = Checkpoint.read(file, self)
+        keeper = Keeper(file if checkpoint is None else checkpoint, every, self)
+        return self._run(None, progress, callback, keeper, saved)
+
+    def _run(
+        self,
+        start: Start,
+        progress: bool,
+        callback: Callback | None,
+        keeper: Keeper | None,
+        saved: Checkpoint | None,
+    ) -> Path:
+        """Trace from `start`, or go on from `saved`; what cannot be proven is traced once more."""
         announce_compilation()
         deadline = np.inf
         if self.max_seconds is not None:
@@ -151,12 +219,23 @@ class Homotopy:
                 compile_now()
             deadline = time.monotonic() + self.max_seconds
         with one_thread(self.model):
-            first = _Trace(self, progress, callback, deadline)
-            try:
-                return first.proven_path(start)
-            except Unproven as trouble:
-                again = _Trace(self._careful(), progress, callback, deadline)
-                return again.proven_path(start, trouble)
+            guess: Guess | None = None
+            if saved is None or saved.trouble is None:
+                first = _Trace(self, progress, callback, deadline, keeper)
+                first.restore(saved)
+                try:
+                    return first.proven_path(start)
+                except Unproven as error:
+                    trouble, guess, saved = error, first.guess, None
+                if keeper is not None:
+                    # Checkpoints tell it; looked for now, it disturbs no rows of Q in use.
+                    trouble.proven()
+            else:
+                trouble = Unproven(saved.trouble[0], None, saved.trouble[1])
+            again = _Trace(self._careful(), progress, callback, deadline, keeper)
+            again.guess = guess
+            again.restore(saved)
+            return again.proven_path(start, trouble)
 
     def _careful(self) -> Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
@@ -203,9 +282,15 @@ def compile_now() -> float:
 class Unproven(TraceError):
     """An attempt that led to nothing that can be proven; `traced` is where it led."""
 
-    def __init__(self, message: str, traced: Path | None) -> None:
+    def __init__(self, message: str, traced: Path | None, proven: Path | None = None) -> None:
         super().__init__(message)
-        self.traced = traced
+        self._traced, self._proven = traced, proven
+
+    def proven(self) -> Path | None:
+        """As much of it as can be proven, worked out when first asked for."""
+        if self._traced is not None:
+            self._proven, self._traced = proven_part(self._traced), None
+        return self._proven
 
 
 def examined(path: Path, doubt: float) -> bool:
@@ -231,8 +316,9 @@ class _Trace:
         progress: bool,
         callback: Callback | None,
         deadline: float = np.inf,
+        keeper: Keeper | None = None,
     ) -> None:
-        self.options, self.callback = options, callback
+        self.options, self.callback, self.keeper = options, callback, keeper
         self.problem = Problem.compile(options.model)
         rule = getattr(options.model.flips, "__func__", None)
         self.tracker = Tracker(
@@ -244,7 +330,8 @@ class _Trace:
         )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
         self.deadline, self.told_at = deadline, time.monotonic()
-        if self.bar is not None or callback is not None or np.isfinite(self.deadline):
+        watched = self.bar is not None or callback is not None or keeper is not None
+        if watched or np.isfinite(self.deadline):
             self.tracker.pulse = self._pulse
         self.status = Status.COMPLETE
         self.start_steps = self.late = self.told = self.recovered = 0
@@ -252,18 +339,23 @@ class _Trace:
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
         self.begun = self.settles = False
+        self.guess: Guess | None = None
+        self.earlier: Unproven | None = None
 
     def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
         """The path, checked; where it cannot be proven, what can, in an error.
 
         `earlier` is how the first attempt ended: with it this one is the last.
         """
+        self.earlier = earlier
         try:
             with self:
                 try:
-                    self.begin(start)
-                    while self.under_way():
-                        self.go_on()
+                    if not self.begun:
+                        self.begin(start)
+                    with nullcontext() if self.keeper is None else self.keeper.over(self):
+                        while self.under_way():
+                            self.go_on()
                     self.finish()
                 except _Stopped as stop:
                     self.stop_at(stop.status)
@@ -284,8 +376,7 @@ class _Trace:
 
     def _declined(self, *troubles: Unproven) -> TraceError:
         """The error that a user sees: what is proven, and why there is no more."""
-        parts = [proven_part(t.traced) for t in troubles if t.traced is not None]
-        proven = [part for part in parts if part is not None]
+        proven = [part for trouble in troubles if (part := trouble.proven()) is not None]
         path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
         message = str(troubles[0])
         if "no optimum exists" not in message:
@@ -311,7 +402,9 @@ class _Trace:
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
                 "give trace(start=...) a path or an alpha to begin from"
             )
-        tracker.place(*self._guess(start))
+        if self.guess is None:
+            self.guess = self._guess(start)
+        tracker.place(*self.guess)
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
         tracker.settle(problem.start, snap, target)
@@ -350,7 +443,7 @@ class _Trace:
                 self._advance()
             now.stop_segments = FOREVER
 
-    def _guess(self, start: Start) -> tuple[Array, Array]:
+    def _guess(self, start: Start) -> Guess:
         problem = self.problem
         snap = problem.polylines.at(problem.start)
         n = problem.gram.size
@@ -452,7 +545,10 @@ class _Trace:
         now.stop_segments = FOREVER if limit is None else limit
         if self.callback is not None:
             now.stop_segments = self.told + 1
-        self._advance()
+        if self.keeper is None:
+            self._advance()
+        else:
+            self.keeper.step(self, self._advance)
         if now.in_jump == state.ON_WAY:
             self._tell()
 
@@ -472,10 +568,21 @@ class _Trace:
     def _listen(self) -> bool:
         """At a pause: True where the trace itself must have a look."""
         now = self.tracker.now
-        return bool(now.along and now.segments >= now.stop_segments)
+        due = self.begun and self.keeper is not None and self.keeper.due()
+        return bool(due or (now.along and now.segments >= now.stop_segments))
 
     def _pulse(self) -> None:
-        """Now and then, whatever is being done: keep to the time, let others know."""
+        """Now and then, whatever is being done."""
+        if self.keeper is None or not self.begun:
+            self._watch()
+        else:
+            self.keeper.watch(self._watch)
+            if self.keeper.due():
+                # The next look along the path is a pause.
+                self.tracker.now.stop_segments = 0
+
+    def _watch(self) -> None:
+        """Keep to the time, let others know."""
         time_now = time.monotonic()
         if time_now > self.deadline:
             raise _Stopped(Status.LIMIT)
@@ -619,6 +726,49 @@ class _Trace:
             on_it &= (tracker.piece % 2 == 0) & (np.minimum(given, slope) == j)
             on_it &= np.maximum(given, slope) == j + 1
             tracker.piece[on_it] = 2 * given[on_it]
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the rest of the trace depends on, as arrays by name."""
+        assert self.guess is not None
+        numbers = (self.start, self.stop, self.start_steps, self.late, self.recovered)
+        arrays = {
+            "trace": np.array([*numbers, self.recovered_at, self.settles], dtype=float),
+            "first_piece": self.first_piece,
+            "guess.alpha": self.guess[0],
+            "guess.b": self.guess[1],
+        }
+        held = {f"gram.{name}": array for name, array in self.problem.gram.held().items()}
+        return arrays | held | self.tracker.state()
+
+    def trouble(self) -> tuple[str, Path | None] | None:
+        """How the attempt before this one ended, if there was one."""
+        return None if self.earlier is None else (str(self.earlier), self.earlier.proven())
+
+    def restore(self, saved: Checkpoint | None) -> None:
+        """Stand where `saved` was made, if there is such a thing."""
+        if saved is None:
+            return
+        arrays, n = saved.arrays, self.problem.gram.size
+        with saved.refusing():
+            (self.start, self.stop), (*counts, self.recovered_at, settles) = (
+                arrays["trace"][:2].tolist(),
+                arrays["trace"][2:].tolist(),
+            )
+            self.start_steps, self.late, self.recovered = map(int, counts)
+            self.first_piece, self.settles = arrays["first_piece"], bool(settles)
+            self.guess = arrays["guess.alpha"], arrays["guess.b"]
+            if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):
+                raise ValueError(f"it has {self.first_piece.size} coordinates, the model has {n}")
+            self.tracker.load_model(self.start, self.stop)
+            self.tracker.restore_state(arrays)
+            self.problem.gram.hold(
+                {k.removeprefix("gram."): v for k, v in arrays.items() if k.startswith("gram.")}
+            )
+        self.begun = True
+        if self.keeper is not None and self.keeper.file == saved.file:
+            self.keeper.holds(self)
 
     # ------------------------------------------------------------------ ending
 

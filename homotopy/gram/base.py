@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ class Gram(ABC):
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
         """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
+
+    def held(self) -> dict[str, Index]:
+        """Which rows are stored, and what decides on the next to go: for `hold`."""
+        return {}
+
+    def hold(self, held: Mapping[str, Index]) -> None:  # noqa: B027
+        """Store the rows that were stored when `held` was asked for, and no others."""
 
     def inputs(self) -> tuple[Any, ...]:
         """What Q is made from: strings, numbers, arrays, sparse matrices and functions.

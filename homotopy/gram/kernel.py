@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -222,6 +222,29 @@ class KernelGram(Gram):
         missing = held.missing(index, keep)
         if missing.size:
             store.bring(missing, held)
+
+    def held(self) -> dict[str, Index]:
+        _, held = self._here()
+        return {
+            "index": np.flatnonzero(held.slot >= 0),
+            "stamp": held.stamp,
+            "taken": held.taken,
+            "numbers": np.array([held.most, held.clock]),
+        }
+
+    def hold(self, held: Mapping[str, Index]) -> None:
+        index, taken, stamp = held["index"], held["taken"], held["stamp"]
+        most, clock = held["numbers"].tolist()
+        every = np.concatenate([index, taken])
+        if np.any((every < 0) | (every >= self.size)) or np.any(np.diff(index) <= 0):
+            raise ValueError("the columns held are not columns of Q")
+        if stamp.shape != (self.size,) or not index.size <= most <= self.size:
+            raise ValueError(f"{index.size} columns are held where there is room for {most}")
+        store, here = self._here()
+        here.lose(np.flatnonzero(here.slot >= 0))
+        here.stamp[:], here.taken = stamp, taken.copy()
+        here.most, here.clock = most, clock
+        store.bring(index, here)
 
     def column(self, i: int) -> Array:
         self._fetch(np.array([i]))

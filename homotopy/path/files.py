@@ -11,6 +11,7 @@ is taken, and nothing in it is executed (no pickle, no Python literals).
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import math
 import os
@@ -27,7 +28,7 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 
-__all__ = ["Archive", "name_of", "packed", "refusing", "replace_file"]
+__all__ = ["Archive", "ensure_writable", "name_of", "packed", "refusing", "replace_file"]
 
 FileName = str | os.PathLike[str]
 Shape = tuple[int, ...]
@@ -52,27 +53,25 @@ def name_of(file: FileName) -> str:
 # ---------------------------------------------------------------------- writing
 
 
-def packed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+def packed(arrays: Mapping[str, npt.NDArray[Any]], *, deflated: bool = True) -> memoryview:
     """The arrays as an archive; the same arrays give the same bytes."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    method = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+    with zipfile.ZipFile(out, "w", method) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-    return out.getvalue()
+    return out.getbuffer()
 
 
-def replace_file(file: FileName, content: bytes) -> None:
+def replace_file(file: FileName, content: bytes | memoryview) -> None:
     """Let `file` hold `content`, all of it, or what it held before.
 
     A file that is there keeps its permissions, and its place if it is a link.  A process that is
     killed meanwhile may leave ``.<name>.<letters>.tmp`` beside the file.
     """
     name = name_of(file)
-    target = os.path.realpath(name)
-    folder, last = os.path.split(target)
-    beside = os.path.join(folder, f".{last[:40]}.{secrets.token_hex(8)}.tmp")
-    old = _replaceable(target, folder, name)
+    target, beside, old = _places(file)
     try:
         with open(beside, "xb") as stream:
             if old is not None:
@@ -81,7 +80,7 @@ def replace_file(file: FileName, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, target)
-        _sync_folder(folder)
+        _sync_folder(os.path.dirname(target))
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
@@ -89,6 +88,26 @@ def replace_file(file: FileName, content: bytes) -> None:
             kept = "nothing was written" if old is None else "the old file is as it was"
             raise PathError(f"{name}: cannot be written ({_said(error)}); {kept}") from error
         raise
+
+
+def ensure_writable(file: FileName) -> None:
+    """Refuse a name that `replace_file` could not write to; nothing is left behind."""
+    _, beside, _ = _places(file)
+    try:
+        with open(beside, "xb"):
+            pass
+        os.unlink(beside)
+    except OSError as error:
+        raise PathError(f"{name_of(file)}: cannot be written ({_said(error)})") from error
+
+
+def _places(file: FileName) -> tuple[str, str, os.stat_result | None]:
+    """Where a file is to be, a place beside it, and what is known of one that is there."""
+    name = name_of(file)
+    target = os.path.realpath(name)
+    folder, last = os.path.split(target)
+    old = _replaceable(target, folder, name)
+    return target, os.path.join(folder, f".{last[:40]}.{secrets.token_hex(8)}.tmp"), old
 
 
 def _replaceable(target: str, folder: str, name: str) -> os.stat_result | None:
@@ -134,8 +153,8 @@ def _sync_folder(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def refusing(file: FileName) -> Iterator[None]:
-    """Whatever goes wrong inside is said of `file`.
+def refusing(file: FileName, what: str = "a saved path") -> Iterator[None]:
+    """Whatever goes wrong inside is said of `file`, which should be `what`.
 
     There is no complete list of what zip archives, deflated streams and JSON raise once they are
     spoiled (zlib.error, struct.error, NotImplementedError, RecursionError, MemoryError, ...), so
@@ -148,7 +167,7 @@ def refusing(file: FileName) -> Iterator[None]:
     except FileNotFoundError:
         raise PathError(f"{name_of(file)}: no such file") from None
     except Exception as error:
-        raise PathError(f"{name_of(file)}: not a saved path ({_said(error)})") from None
+        raise PathError(f"{name_of(file)}: not {what} ({_said(error)})") from None
 
 
 def _said(error: BaseException) -> str:
@@ -183,7 +202,7 @@ class Archive:
         for info in self._zip.infolist():
             name, ending = os.path.splitext(info.filename)
             if ending != ".npy" or name in members:
-                raise ValueError(f"it holds {info.filename[:80]!r}, which no saved path does")
+                raise ValueError(f"it holds {info.filename[:80]!r}, which we never write")
             # No two members can share bytes of the file, and no byte stands for more than it can.
             left -= info.compress_size
             most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
@@ -208,6 +227,16 @@ class Archive:
         """What the members are called."""
         return frozenset(self._members)
 
+    def part(self, prefix: str) -> Archive:
+        """The members whose names begin with `prefix`, called by the rest of their names."""
+        part = copy.copy(self)
+        part._members = {
+            name.removeprefix(prefix): member
+            for name, member in self._members.items()
+            if name.startswith(prefix)
+        }
+        return part
+
     def shape(self, name: str, kind: str) -> Shape:
         """The shape of a member of type `kind` ("<f8", say); no array is made."""
         if name not in self._members:
@@ -215,7 +244,18 @@ class Archive:
         with self._zip.open(self._members[name]) as stream:
             return self._head(name, kind, stream)
 
+    def kind(self, name: str) -> str:
+        """The type of the numbers of a member ("<f8", say)."""
+        with self._zip.open(self._members[name]) as stream:
+            return self._any_head(name, stream)[0]
+
     def _head(self, name: str, kind: str, stream: Any) -> Shape:
+        found, shape = self._any_head(name, stream)
+        if found != kind:
+            raise ValueError(f"{name!r} has numbers of type {found}, not {kind}")
+        return shape
+
+    def _any_head(self, name: str, stream: Any) -> tuple[str, Shape]:
         magic = stream.read(10)
         length = int.from_bytes(magic[8:], "little")
         found = None
@@ -223,13 +263,12 @@ class Archive:
             found = _HEAD.fullmatch(stream.read(length))
         if found is None:
             raise ValueError(f"{name!r} is not an array")
-        if found[1].decode() != kind:
-            raise ValueError(f"{name!r} has numbers of type {found[1].decode()}, not {kind}")
+        kind = found[1].decode()
         shape = tuple(int(k) for k in found[2].replace(b" ", b"").split(b",") if k)
         held = self._members[name].file_size - 10 - length
         if _count(shape) * np.dtype(kind).itemsize != held:
             raise ValueError(f"{name!r} has shape {shape} and {held} bytes")
-        return shape
+        return kind, shape
 
     def read(self, name: str, kind: str, most: int | None = None) -> npt.NDArray[Any]:
         """A member as an array of the machine's own byte order; of at most `most` entries."""

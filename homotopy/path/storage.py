@@ -17,13 +17,24 @@ from homotopy.path.jump_record import JumpRecord
 from homotopy.path.path import Path, Status
 from homotopy.path.segments import Segments
 
-__all__ = ["load", "save"]
+__all__ = [
+    "CHECKPOINT",
+    "load",
+    "members_of",
+    "read_header",
+    "read_mark",
+    "read_path",
+    "save",
+    "written",
+]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
 FORMAT = 2
+# The format of a trace that is under way (see `homotopy.checkpoint`).
+CHECKPOINT = "checkpoint 1"
 # Bytes of the header at most; ours have some hundred.
 HEADER = 1 << 16
 SOLVERS = ("homotopy", "osqp")
@@ -59,7 +70,11 @@ _HEADER = {"format", "model", "parameter", "status", "span", "counts", "fingerpr
 
 def save(path: Path, file: FileName) -> None:
     """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
-    mark = Fingerprint.of(path.problem)
+    replace_file(file, packed(members_of(path, Fingerprint.of(path.problem))))
+
+
+def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
+    """What is kept of a path of the model that `mark` is the mark of."""
     header = {
         "format": FORMAT,
         "model": type(path.model).__name__,
@@ -83,34 +98,44 @@ def save(path: Path, file: FileName) -> None:
         "jump_flipped": np.concatenate([NONE, *(j.flipped for j in jumps)]),
         "products": mark.products,
     }
-    members = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
-    members |= {name: np.ascontiguousarray(arrays[name], dtype=_ARRAYS[name]) for name in _ARRAYS}
-    replace_file(file, packed(members))
+    return {"header": written(header)} | {
+        name: np.ascontiguousarray(arrays[name], dtype=_ARRAYS[name]) for name in _ARRAYS
+    }
+
+
+def written(header: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+    """A header as a member."""
+    return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
 
 def load(kind: type[Path], file: FileName, model: LossModel) -> Path:
     """Read a path of class `kind` saved by `save`; `model` must be the one that was traced."""
-    problem = Problem.compile(model)
     with refusing(file):
         archive = Archive(file)
     with archive:
-        with refusing(file):
-            header = _read_header(archive, file)
-            shapes = {name: archive.shape(name, kind) for name, kind in _ARRAYS.items()}
-            mark = _mark(archive, header, problem)
-        if not mark.fits(problem):
-            raise PathError(
-                f"{name_of(file)} was traced with another model or other data "
-                f"({header['model']}); build the model exactly as it was when the path was saved"
-            )
-        with refusing(file):
-            _check_shapes(shapes, problem)
-            arrays = {name: archive.read(name, kind) for name, kind in _ARRAYS.items()}
-            span, status = _span(header, problem), Status[header["status"]]
-            _check_travel(arrays, span, status)
-            _check_partition(arrays, problem)
-            _check_jumps(arrays, span, problem)
-            counts = _counts(header["counts"])
+        return read_path(kind, archive, file, model)
+
+
+def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossModel) -> Path:
+    """The path in an archive, which is `file` or a part of it."""
+    problem = Problem.compile(model)
+    with refusing(file):
+        header = _read_header(archive, file)
+        shapes = {name: archive.shape(name, kind) for name, kind in _ARRAYS.items()}
+        mark = read_mark(archive, header, problem)
+    if not mark.fits(problem):
+        raise PathError(
+            f"{name_of(file)} was traced with another model or other data "
+            f"({header['model']}); build the model exactly as it was when the path was saved"
+        )
+    with refusing(file):
+        _check_shapes(shapes, problem)
+        arrays = {name: archive.read(name, kind) for name, kind in _ARRAYS.items()}
+        span, status = _span(header, problem), Status[header["status"]]
+        _check_travel(arrays, span, status)
+        _check_partition(arrays, problem)
+        _check_jumps(arrays, span, problem)
+        counts = _counts(header["counts"])
     return kind(
         model=model,
         segments=Segments(**{name: arrays[name] for name in _SEGMENTS}),
@@ -142,11 +167,22 @@ def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
 # ---------------------------------------------------------------------- the header
 
 
-def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
+def read_header(archive: Archive) -> dict[str, Any]:
+    """The header of a file of ours, whatever its format."""
     shape = archive.shape("header", BYTE)
     _require(len(shape) == 1, "the header is not a text")
     header: dict[str, Any] = json.loads(archive.read("header", BYTE, HEADER).tobytes().decode())
     _require(isinstance(header, dict), "the header is not a record")
+    return header
+
+
+def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
+    header = read_header(archive)
+    if header.get("format") == CHECKPOINT:
+        raise PathError(
+            f"{name_of(file)} is a checkpoint, not a path; Homotopy(model).resume(file) goes on "
+            "from there"
+        )
     if header.get("format") != FORMAT:
         raise PathError(
             f"{name_of(file)}: format {header.get('format')!r}; this version reads {FORMAT}. "
@@ -161,7 +197,7 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     return header
 
 
-def _mark(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
+def read_mark(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
     """The fingerprint in the file; of another size than the model's it cannot be the same."""
     n = problem.gram.size
     fits = archive.shape("products", REAL) == (n,)

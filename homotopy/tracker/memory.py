@@ -5,7 +5,7 @@ One owner (`homotopy.tracker.tracker.Tracker`) for everything that moves; this i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,13 @@ def _own(array: Any) -> Any:
     """`array` as compiled code expects it: contiguous, of 8-byte numbers, writable."""
     array = np.ascontiguousarray(array, dtype=float)
     return array if array.flags.writeable else array.copy()
+
+
+def _plain(array: Any) -> Any:
+    """The same memory as plain numbers; a record is a row of whole ones, bit for bit."""
+    if array.dtype.names is None:
+        return array
+    return array.view(np.ndarray).view(np.int64).reshape(*array.shape, len(array.dtype.names))
 
 
 class Memory:
@@ -376,3 +383,60 @@ class Memory:
         log.i[part], log.piece[part], log.new[part] = changed, before[changed], self.piece[changed]
         log.side[part] = 0
         self.now.logged += changed.size
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """Everything that moves, by name: arrays of plain numbers, most of them views.
+
+        What is left out comes from the problem and the span alone (see `Tracker.load_model`), or
+        is written anew before it is read.
+        """
+        groups = {"here": self.here, "act": self.act, "mov": self.mov, "win": self.win}
+        arrays = {
+            f"{group}.{name}": _plain(array)
+            for group, members in (groups | {"rec": self.rec}).items()
+            for name, array in members._asdict().items()
+            if (group, name) not in (("here", "border"), ("act", "column"))
+        }
+        numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
+        return arrays | {
+            "now": _plain(self._now),
+            "column": _plain(self.column),
+            "heaviest": self._heaviest,
+            "numbers": np.array([*numbers, self._most_mass], dtype=float),
+        }
+
+    def restore_state(self, saved: Mapping[str, Any]) -> None:
+        """Stand where `state` was asked for; the model's polylines must be loaded.
+
+        A `ValueError` says what does not fit.
+        """
+        capacity, packed = len(saved["act.rate"]), saved["win.packed"].shape
+        if saved["act.factor"].shape != (capacity, capacity) or capacity < self._capacity:
+            raise ValueError(f"the factor has shape {saved['act.factor'].shape}")
+        if packed[0] != self.win.packed.shape[0]:
+            raise ValueError(f"the window has {packed[0]} features, not {self.width}")
+        self._reserve(capacity)
+        self.win = self.win._replace(packed=np.zeros(packed))
+        self._record_room(
+            *(len(saved[f"rec.{name}"]) for name in ("segment", "active", "log", "jump"))
+        )
+        for name, array in self.state().items():
+            given = saved[name]
+            if (array.shape, array.dtype) != (given.shape, given.dtype):
+                raise ValueError(f"{name!r} has shape {given.shape}, not {array.shape}")
+            array[...] = given
+        now, rec = self.now, self.rec
+        for used, room in (
+            (now.segments + now.open, rec.segment.size),
+            (now.entries, rec.active.size),
+            (now.logged, rec.log.size),
+            (now.jumps, rec.jump.size),
+            (now.actives, capacity),
+        ):
+            if not 0 <= used <= room:
+                raise ValueError(f"it counts {used} where there is room for {room}")
+        repairs, self.doubt, t, steps, before, started, at, mass = saved["numbers"].tolist()
+        self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
+        self._started, self._settling_at, self._most_mass = bool(started), at, mass

@@ -1,0 +1,326 @@
+"""A trace in a file, from which another process goes on.
+
+A checkpoint is the working memory of a trace at a pause, to the last bit: the arrays of the
+tracker, which rows of Q are stored (a sum over the row of one coordinate and one over the rows of
+the others are taken in different orders), and where the loop around it all stands.  Pauses change
+no arithmetic, so a trace that goes on from one ends as if it had never stopped.
+
+It is written uncompressed and replaces the one before as a whole (see `homotopy.path.files`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import ModelError, PathError, TraceError
+from homotopy.model import LossModel, Problem
+from homotopy.path import Path
+from homotopy.path.files import (
+    Archive,
+    FileName,
+    ensure_writable,
+    name_of,
+    packed,
+    refusing,
+    replace_file,
+)
+from homotopy.path.fingerprint import Fingerprint
+from homotopy.path.storage import (
+    CHECKPOINT,
+    members_of,
+    read_header,
+    read_mark,
+    read_path,
+    written,
+)
+from homotopy.tracker.compiling import source_digest
+
+__all__ = ["Checkpoint", "Keeper", "Kept", "Options"]
+
+# Seconds that a trace may take to come to a pause once it is asked to stop.
+GRACE = 1.0
+REAL, WHOLE = "<f8", "<i8"
+STATE, EARLIER = "state.", "earlier."
+WHAT = "a checkpoint"
+_HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "proven"}
+
+
+class Options(Protocol):
+    """What a path depends on besides the model; limits are not among it."""
+
+    @property
+    def model(self) -> LossModel: ...
+    @property
+    def d_step(self) -> str: ...
+    @property
+    def solver(self) -> Any: ...
+    @property
+    def tolerances(self) -> Any: ...
+    @property
+    def windows(self) -> Any: ...
+
+
+class Kept(Protocol):
+    """A trace: its state as arrays, and how an attempt before it ended."""
+
+    def state(self) -> dict[str, Any]: ...
+    def trouble(self) -> tuple[str, Path | None] | None: ...
+
+
+def _described(options: Options) -> dict[str, Any]:
+    """The options by name, as JSON brings them back."""
+    solver = options.solver
+    name = getattr(solver, "__qualname__", type(solver).__qualname__)
+    said = {"d_step": options.d_step, "solver": f"{solver.__module__}.{name}"}
+    for group in ("tolerances", "windows"):
+        values = attrs.asdict(getattr(options, group))
+        said |= {f"{group}.{key}": value for key, value in values.items()}
+    return said
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@attrs.frozen(eq=False)
+class Checkpoint:
+    """What a file holds.
+
+    Attributes
+    ----------
+    file : str or path-like
+    arrays : dict
+        The state of the trace.
+    trouble : (str, Path or None) or None
+        With what error and what proven path a first attempt ended; None if this is it.
+    """
+
+    file: FileName
+    arrays: Mapping[str, npt.NDArray[Any]]
+    trouble: tuple[str, Path | None] | None
+
+    @classmethod
+    def read(cls, file: FileName, options: Options) -> Checkpoint:
+        """Read what a `Keeper` wrote; refuse what `options` cannot go on from, bit for bit."""
+        _check_name(file)
+        with refusing(file, WHAT):
+            archive = Archive(file)
+        with archive:
+            with refusing(file, WHAT):
+                header = _read_header(archive, file)
+                _check_options(header, options, file)
+                problem = Problem.compile(options.model)
+                mark = read_mark(archive, header, problem)
+            if not mark.fits(problem):
+                raise PathError(
+                    f"{name_of(file)} was made with other data; build the model exactly as it was, "
+                    "or trace it anew"
+                )
+            with refusing(file, WHAT):
+                part = archive.part(STATE)
+                kinds = {name: part.kind(name) for name in part.names}
+                if not set(kinds.values()) <= {REAL, WHOLE}:
+                    raise ValueError(f"it holds numbers of type {sorted(set(kinds.values()))}")
+                arrays = {name: part.read(name, kind) for name, kind in kinds.items()}
+            trouble = None
+            if header["trouble"] is not None:
+                proven = None
+                if header["proven"]:
+                    proven = read_path(Path, archive.part(EARLIER), file, options.model)
+                trouble = header["trouble"], proven
+        return cls(file, arrays, trouble)
+
+    def refusing(self) -> contextlib.AbstractContextManager[None]:
+        """Whatever goes wrong inside is said of the file."""
+        return refusing(self.file, WHAT)
+
+
+def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
+    header, name = read_header(archive), name_of(file)
+    if isinstance(header.get("format"), int):
+        raise PathError(
+            f"{name} is a saved path, not a checkpoint; Path.load(file, model) reads it"
+        )
+    if header.get("format") != CHECKPOINT or header.get("source") != source_digest():
+        raise PathError(
+            f"{name} was made by another version of homotopy-qp, which may round differently; "
+            "go on with that version, or trace the model anew"
+        )
+    if set(header) != _HEADER:
+        raise ValueError(f"the header must have {', '.join(sorted(_HEADER))}")
+    for key, kind in (("model", str), ("fingerprint", str), ("options", dict), ("proven", bool)):
+        if not isinstance(header[key], kind):
+            raise ValueError(f"{key} is {header[key]!r}")
+    if not isinstance(header["trouble"], str | None):
+        raise ValueError(f"trouble is {header['trouble']!r}")
+    return header
+
+
+def _check_options(header: Mapping[str, Any], options: Options, file: FileName) -> None:
+    theirs = header["options"] | {"model": header["model"]}
+    ours = _described(options) | {"model": type(options.model).__name__}
+    for name in sorted(set(theirs) | set(ours)):
+        if theirs.get(name) != ours.get(name):
+            raise PathError(
+                f"{name_of(file)} was made with {name}={theirs.get(name)!r}, this is "
+                f"{name}={ours.get(name)!r}; build model and Homotopy exactly as they were, "
+                "or trace anew"
+            )
+
+
+def _check_name(file: FileName) -> None:
+    if not isinstance(file, str | os.PathLike):
+        raise PathError(f"checkpoint: expected the name of a file, got {file!r}")
+
+
+# ---------------------------------------------------------------------- writing
+
+
+class Keeper:
+    """Writes checkpoints: every so often, and before a trace stops.
+
+    A trace is stopped by limits, callbacks and Ctrl-C wherever it is, also in the middle of things;
+    with a keeper it goes on to its next pause first (for `GRACE` seconds at most), so that nothing
+    is lost.
+    """
+
+    def __init__(self, file: FileName, every: float, options: Options) -> None:
+        _check_name(file)
+        if not (isinstance(every, int | float | np.number) and every >= 0.0):
+            raise ModelError(f"every: expected a number of seconds, 0 or more, got {every!r}")
+        ensure_writable(file)
+        self.file, self.every = file, float(every)
+        # Before anything is traced: products of Q must not disturb which rows are stored.
+        self._mark = Fingerprint.of(Problem.compile(options.model))
+        self._header = {
+            "format": CHECKPOINT,
+            "source": source_digest(),
+            "model": type(options.model).__name__,
+            "options": _described(options),
+            "fingerprint": self._mark.digest,
+        }
+        self._next = time.monotonic() + self.every
+        self._written = b""
+        self._stop: BaseException | None = None
+        self._patient_until = np.inf
+        # Whether the trace is at a pause.
+        self._whole = True
+
+    # ------------------------------------------------------------------ when
+
+    def due(self) -> bool:
+        """Whether a trace should pause."""
+        return self._stop is not None or time.monotonic() >= self._next
+
+    def step(self, trace: Kept, advance: Callable[[], None]) -> None:
+        """Let the trace go on to its next pause, and keep it or end it there."""
+        self._whole = False
+        advance()
+        self._whole = True
+        if self._stop is not None:
+            raise self._stop
+        if self.due():
+            self.write(trace)
+
+    def watch(self, pulse: Callable[[], None]) -> None:
+        """Between pauses: whatever `pulse` raises waits for the next, or until patience ends."""
+        if self._stop is None:
+            try:
+                pulse()
+            except BaseException as stop:
+                self._ask(stop)
+        if self._stop is not None and time.monotonic() > self._patient_until:
+            raise self._stop
+
+    def _ask(self, stop: BaseException) -> None:
+        self._stop, self._patient_until = stop, time.monotonic() + GRACE
+
+    @contextlib.contextmanager
+    def over(self, trace: Kept) -> Iterator[None]:
+        """While the trace is under way; it is kept as it ends, unless by numerical trouble."""
+        self._whole, self._stop = True, None
+        try:
+            with self._interrupts():
+                yield
+        except TraceError as error:
+            if self._stop is not None:
+                raise self._stop from error
+            raise
+        except BaseException:
+            if self._whole:
+                self.write(trace)
+            raise
+        self.write(trace)
+
+    @contextlib.contextmanager
+    def _interrupts(self) -> Iterator[None]:
+        """Ctrl-C waits for a pause like every other stop; a second one does not."""
+        ours = threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            if self._stop is not None:
+                raise KeyboardInterrupt
+            self._ask(KeyboardInterrupt())
+
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if isinstance(self._stop, KeyboardInterrupt):
+            raise self._stop
+
+    # ------------------------------------------------------------------ what
+
+    def write(self, trace: Kept) -> None:
+        """Keep the trace as it is; where that cannot be, say so and let it go on."""
+        arrays = trace.state()
+        now = _moment(arrays, trace)
+        if now != self._written:
+            try:
+                self._replace(arrays, trace.trouble())
+                self._written = now
+            except PathError as error:
+                logging.getLogger("homotopy").warning("no checkpoint: %s", error)
+        self._next = time.monotonic() + self.every
+
+    def holds(self, trace: Kept) -> None:
+        """The file holds the trace as it is."""
+        self._written = _moment(trace.state(), trace)
+
+    def _replace(self, arrays: Mapping[str, Any], trouble: tuple[str, Path | None] | None) -> None:
+        text, proven = (None, None) if trouble is None else trouble
+        header = self._header | {"trouble": text, "proven": proven is not None}
+        members: dict[str, npt.NDArray[Any]] = {
+            "header": written(header),
+            "products": _portable(self._mark.products),
+        }
+        members |= {f"{STATE}{name}": _portable(array) for name, array in arrays.items()}
+        if proven is not None:
+            earlier = members_of(proven, self._mark)
+            members |= {f"{EARLIER}{name}": array for name, array in earlier.items()}
+        replace_file(self.file, packed(members, deflated=False))
+
+
+def _moment(arrays: Mapping[str, Any], trace: Kept) -> bytes:
+    """What differs at any two pauses of a trace, whichever attempt it is."""
+    now: bytes = arrays["now"].tobytes()
+    return bytes([trace.trouble() is None]) + now
+
+
+def _portable(array: Any) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=REAL if array.dtype.kind == "f" else WHOLE)
