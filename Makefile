@@ -6,11 +6,12 @@ WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 # Workers share the cores; a thread pool in each would have them fight.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint docs bench clean
+.PHONY: help demo test test-all test-lowest lint docs bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -23,9 +24,15 @@ demo: $(VENV)/.installed-demo ## trace robust paths, prove them, choose among th
 test: $(VENV)/.installed-test ## run the tests, all but the long proofs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-all: $(VENV)/.installed-test ## run every test, and every example of README and docs
+test-all: $(VENV)/.installed-test ## run every test, every example of README and docs, and test-lowest
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 	$(ONE_THREAD) $(BIN)/python docs/snippets.py
+	$(MAKE) test-lowest
+
+# Compiled code of another Numba is kept apart.
+test-lowest: $(LOWEST)/.installed ## run the tests at the lowest declared versions of the dependencies
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/compiled \
+	  $(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "not slow"
 
 lint: $(VENV)/.installed-lint ## check format, lint and types
 	$(BIN)/ruff format --check .
@@ -40,13 +47,20 @@ bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data:
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
 	$(BIN)/python benchmarks/speed.py --data "$(DATA)" --quick
 
-clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove the environments and everything built
+	rm -rf $(VENV) $(LOWEST) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp of an extra is renewed when the declared dependencies change, never otherwise.
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(LOWEST)/.installed: pyproject.toml tests/lowest.py | $(BIN)/python
+	$(BIN)/python -m venv --clear $(LOWEST)
+	$(BIN)/python tests/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(LOWEST)/constraints.txt --editable ".[test]"
 	@touch $@
 
 $(BIN)/python:

@@ -149,15 +149,16 @@ def test_ctrl_c_that_falls_into_a_callback_of_the_compiler_is_not_lost(doubled, 
 # ---------------------------------------------------------------------- spoiled files
 
 
-def kept(tmp_path):
-    return sorted(tmp_path.rglob("*.nb[ic]"))
+def kept(function):
+    return sorted(FilePath(function.stats.cache_path).glob("small.doubled-*.nb[ic]"))
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 @pytest.mark.parametrize("way", ["empty", "cut", "noise", "another pickle"])
-def test_a_spoiled_file_is_compiled_again(doubled, tmp_path, caplog, ending, way):
-    assert doubled()(1.5) == 3.0
-    (file,) = [f for f in kept(tmp_path) if f.suffix == ending]
+def test_a_spoiled_file_is_compiled_again(doubled, caplog, ending, way):
+    first = doubled()
+    assert first(1.5) == 3.0
+    (file,) = [f for f in kept(first) if f.suffix == ending]
     good = file.read_bytes()
     file.write_bytes(
         {
@@ -176,16 +177,17 @@ def test_a_spoiled_file_is_compiled_again(doubled, tmp_path, caplog, ending, way
     assert sum(other.stats.cache_hits.values()) == 1
 
 
-def test_a_disk_that_is_full_keeps_nobody_from_computing(doubled, tmp_path, monkeypatch, caplog):
+def test_a_disk_that_is_full_keeps_nobody_from_computing(doubled, monkeypatch, caplog):
     def full(*_arguments, **_options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
+    function = doubled()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
-        assert doubled()(1.5) == 3.0
+        assert function(1.5) == 3.0
     assert "No space left on device" in caplog.text
     monkeypatch.undo()
-    assert not [f for f in kept(tmp_path) if f.suffix == ".nbc"]
+    assert not kept(function)
 
 
 def test_what_is_protected_twice_is_wrapped_once(doubled):

@@ -9,8 +9,9 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from problems import case
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
@@ -46,7 +47,19 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
+# Before 1.7 scikit-learn gave a classifier of two classes other labels on either side of the check.
+OLD = tuple(int(k) for k in sklearn.__version__.split(".")[:2]) < (1, 7)
+WEIGHTS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "other labels on either side"
+    for kind in ("dense", "sparse")
+}
+
+
+def excused(estimator):
+    return WEIGHTS if OLD and is_classifier(estimator) else {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=excused)
 def test_scikit_learn_has_no_objection(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
