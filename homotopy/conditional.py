@@ -135,7 +135,7 @@ def _height(snap: Snapshot, i: int, j: int, u: float) -> float:
 
 
 # Iterations and seconds that OSQP may take, and multiplications after which others are let in.
-ITERATIONS, SECONDS, PULSE = 100_000, 60.0, 100_000_000
+ITERATIONS, SECONDS, PULSE = 20_000, 60.0, 100_000_000
 
 ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
 

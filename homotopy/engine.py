@@ -46,9 +46,11 @@ FOREVER = np.iinfo(np.int64).max
 # Seconds between two calls of a callback while nothing is new.
 BEAT = 0.1
 # A path that was never off by more than this (in parts of the scale) needs no closer look.  From
-# there on a sample is looked at, of so many points; after a larger offence all segments, unless they
-# have more than so many numbers.
+# there on a sample is looked at, of so many points; after a larger offence all segments, unless
+# they have more than so many numbers.
 DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
+# Jumps that are crossed late within this part of the span are as good as one.
+NEARBY = 1e-8
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
 
@@ -242,7 +244,7 @@ class Homotopy:
         never = np.iinfo(np.int64).max
         return attrs.evolve(
             self,
-            tolerances=attrs.evolve(self.tolerances, refresh=1),
+            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2),
             windows=attrs.evolve(self.windows, heavy_across=never, heavy_along=never, wide=never),
         )
 
@@ -336,6 +338,7 @@ class _Trace:
         self.status = Status.COMPLETE
         self.start_steps = self.late = self.told = self.recovered = 0
         self.recovered_at = np.nan
+        self.late_from = (np.nan, 0)
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
         self.begun = self.settles = False
@@ -670,7 +673,10 @@ class _Trace:
         tolerance of the certificate.
         """
         tracker, now = self.tracker, self.tracker.now
-        late = now.t + self.options.tolerances.late * (self.stop - self.start)
+        span = self.stop - self.start
+        if not abs(now.t - self.late_from[0]) <= NEARBY * abs(span):
+            self.late_from = (float(now.t), tracker.recorded())
+        late = now.t + self.options.tolerances.late * span
         if abs(self.stop - now.t) <= abs(late - now.t):
             late = self.stop
         tracker.record_standstill(late)
@@ -791,7 +797,14 @@ class _Trace:
             raise TraceInterrupted(f"interrupted; .path holds {path!r}", path) from error
         if isinstance(error, TraceError):
             self.status = Status.FAILED
-            error.path = self.path()
+            error.path = self._before_late_jumps(self.path())
+
+    def _before_late_jumps(self, path: Path) -> Path | None:
+        """`path` without those jumps at its end that could not be crossed where they are."""
+        (t, count), near = self.late_from, NEARBY * abs(self.stop - self.start)
+        if not abs(path.traced[1] - t) <= near or count >= len(path.segments):
+            return path
+        return path._first(count) if count else None
 
     def path(self) -> Path:
         """What has been recorded, as a path."""

@@ -70,17 +70,18 @@ SLOPE = _dtype("at rate bend")
 FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # What else belongs to a coordinate: the largest slope, the diagonal with and without the border,
 # the rate carried along by the moving slopes, the distance from low and high corner (on a knot:
-# from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far the
-# response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner j is 2j + 1),
-# for a pinned one the side on which its branch lies (-1 or +1), and marks; who is idle stands on a
-# knot without being in the factor, because it depends on others there and none of them has an end.
+# from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
+# the response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner j
+# is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and marks; who is idle
+# stands on a knot without being in the factor, because it depends on others there and none of them
+# has an end.
 SPOT = _dtype(
     "height diag own carried gap_low gap_high bend miss miss_rate",
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
-# rate of it, balance of the moving slopes along and across, the size of the terms of the balance, by
-# how much it is off where that is known, and space.
+# rate of it, balance of the moving slopes along and across, the size of the terms of the balance,
+# by how much it is off where that is known, and space.
 COLUMN = _dtype(
     "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off",
     "order",
@@ -96,7 +97,8 @@ NOW = _dtype(
     "tau start stop sign t mu dt dmu rho first last least "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
     # largest speed of who is excused from its corners
-    "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence slack_speed "
+    "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "
+    "slack_speed "
     # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
     "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2
@@ -180,8 +182,8 @@ class Active(NamedTuple):
 class Motion(NamedTuple):
     """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate or feature), along
     the path and across a jump; w', w, and w when last all were looked at; what active rows leave of
-    one; the point (w on features, else u) before a jump and before its last round; partitions seen at one t; who is to
-    change side; the active coordinates before the jump and their alpha."""
+    one; the point (w on features, else u) before a jump and before its last round; partitions seen
+    at one t; who is to change side; the active coordinates before the jump and their alpha."""
 
     along: Any
     across: Any

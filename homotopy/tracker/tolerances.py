@@ -4,12 +4,14 @@ A computed response is rounded, so "on a corner" is a matter of tolerance; what 
 a tolerance is a fraction.  Never of the largest number of the problem: each coordinate has a scale
 of u and one of alpha of its own (`homotopy.tracker.state.Spot`),
 
-    size_i   = max(smallest corner of i that is not 0, a hundredth of |phi_i| |w|, |u_i|)
+    size_i   = max(|u_i|, a hundredth of |phi_i| |w| and of |B_i| |b|, 1e-4 of its nearest corner)
     near_u_i = near * size_i + rounding * eps * |phi_i| * norm
-    near_a_i = near * min(largest slope of i, size_i / Q_ii) + 8 eps |alpha_i|
+    near_a_i = near * min(largest alpha of i, size_i / Q_ii) + 8 eps |alpha_i|
                + rounding * eps * norm / |phi_i|,          norm = sqrt(sum_j Q_jj alpha_j^2),
 
-the second terms being what rounding does to a sum of terms of that norm.
+the second terms being what rounding does to a sum of terms of that norm (the largest since the
+point was last made exact).  The largest alpha is the largest slope, or what the border equations
+bear.  On a slanted piece u_i is what alpha_i says, and near_u_i = near_a_i / bend.
 """
 
 from __future__ import annotations
@@ -55,8 +57,6 @@ class Tolerances:
         One above this is removed by settling, which respects every bound.
     accepted : float
         No D-step may end with a larger residual, no path begin with one (rounding apart).
-    mistaken : float
-        A residual above this at the end of a path cannot be rounding.
     forgiven : float
         A coordinate that cannot be stopped may drift by this fraction before it is an error.
     same : float
@@ -94,7 +94,6 @@ class Tolerances:
     refine: float = 1e-12
     repair: float = 1e-10
     accepted: float = 1e-8
-    mistaken: float = 1e-6
     forgiven: float = 1e-9
     same: float = 1e-9
     moved: float = 1e-6
@@ -103,7 +102,7 @@ class Tolerances:
     refresh: int = 200
     probes: int = 20
     late: float = 1e-10
-    most_late: int = 20
+    most_late: int = 5
     slack: float = 1e-9
     well: float = 1e-9
 

@@ -42,8 +42,8 @@ WHILE = 0.05
 # Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
 # for each that changes piece, a start from anywhere many more); recomputations of u likewise.
 STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
-# The scale of a response is at least this part of its nearest corner: what is then taken for zero is
-# the rounding of that corner.
+# The scale of a response is at least this part of its nearest corner: what is then taken for zero
+# is the rounding of that corner.
 CORNER = 1e-4
 # A part of the span below which a path has not moved on.
 STANDSTILL = 1e-13

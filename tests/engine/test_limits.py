@@ -56,7 +56,7 @@ def test_time_that_suffices_changes_nothing():
 
 
 def test_no_time_at_all_leaves_no_path_and_says_so():
-    with pytest.raises(TraceError, match="max_seconds=1e-09.*before the path had begun"):
+    with pytest.raises(TraceError, match=r"max_seconds=1e-09.*before the path had begun"):
         Homotopy(noisy(), max_seconds=1e-9).trace()
 
 
@@ -83,10 +83,9 @@ def test_a_callback_is_asked_inside_the_qp_solver():
 
 
 def test_ctrl_c_inside_the_qp_solver_keeps_the_path():
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     run = Homotopy(noisy(), d_step="osqp", solver=waiting_solver(60.0))
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(TraceInterrupted) as caught:
-        timer.start()
         run.trace()
     assert certified(caught.value.path).status is Status.INTERRUPTED
 

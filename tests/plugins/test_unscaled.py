@@ -140,9 +140,9 @@ def test_a_timestamp_does_not_spoil_predictions():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(80, 2))
     y = np.sign(X[:, 0] + 0.3 * rng.normal(size=80))
-    stamped = X + [0.0, 1.7e9]
+    stamped = X + np.array([0.0, 1.7e9])
     # Away from 1.7e9 again, exactly.
-    plain = stamped - [0.0, 1.7e9]
+    plain = stamped - np.array([0.0, 1.7e9])
     options = {"C": 1.0, "kernel": "linear", "fit_intercept": True, "s": -1.0}
     far, near = (Homotopy(HingeRamp(Z, y, **options)).trace() for Z in (stamped, plain))
     expected = SVC(C=1.0, kernel="linear", tol=1e-8).fit(plain, y).decision_function(plain)
