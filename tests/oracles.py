@@ -370,6 +370,10 @@ class Point:
         F, own = problem.features, problem.centred
         stored = ROUNDED * terms
         if F is not None and own is not None:
+            if not np.any(problem.target(t)[0]):
+                # With B' alpha = 0 (which is asked for by itself) w needs no offset, whose square
+                # would magnify what B' alpha is off by.
+                u = F @ (own.T @ alpha) + problem.B @ b
             shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
             terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
             inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
