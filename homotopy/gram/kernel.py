@@ -65,7 +65,8 @@ class _Held:
         return missing
 
     def lose(self, index: Index) -> None:
-        self.count -= int(np.count_nonzero(self.slot[index] >= 0))
+        """Give up columns that are there."""
+        self.count -= index.size
         self.slot[index] = -1
 
 
@@ -122,8 +123,10 @@ class _Store:
     def _give_up(self, place: Index) -> None:
         gone = self.owner[place]
         for view in self.views:
-            view.taken = np.append(view.taken, gone[view.slot[gone] >= 0])
-            view.lose(gone)
+            taken = gone[view.slot[gone] >= 0]
+            if taken.size:
+                view.taken = np.append(view.taken, taken)
+                view.lose(taken)
         self.place[gone] = -1
         self.owner[place] = -1
 
