@@ -55,7 +55,7 @@ class Outcome:
 def _border(path: Path, t: float, side: str) -> Any:
     """b for the rows as they were given, whatever the model moved them by."""
     b = path.border_multipliers(t, side)
-    return np.array([path.intercept(t, side)]) if b.size == 1 else b
+    return np.array([path.model.intercept(path.alpha(t, side), b)]) if b.size == 1 else b
 
 
 def statement(problem: HostileProblem) -> Statement:
