@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -34,6 +36,11 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array) -> str:
             f"Q alpha is a sum of terms 1e{lost:.0f} times as large as the responses: too little "
             "of 16 digits is left; scale the data down, or the costs (C)"
         )
+    if not np.any(problem.gram.diag):
+        return (
+            "border columns or their rows differ too much in size, or say the same; bring them to "
+            "one scale"
+        )
     return (
         "rows of Q depend on each other to within rounding; remove rows or columns that say the "
         "same, or add a little to the diagonal of Q"
@@ -49,12 +56,16 @@ def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
     return float(np.log10(np.median(ratio))) if ratio.size else 0.0
 
 
-def _columns(features: object) -> tuple[str, str]:
+def _columns(features: Any) -> tuple[str, str]:
     """Columns far from 0, and columns of very different size."""
-    dense = np.asarray(features.toarray() if sp.issparse(features) else features)  # type: ignore[attr-defined]
-    size = np.abs(dense)
     # Rows may carry a sign (that of a label): it is the sizes that tell.
-    mean, spread = size.mean(axis=0), size.std(axis=0)
+    size = np.abs(features)
+    if sp.issparse(size):
+        mean = np.asarray(size.mean(axis=0)).ravel()
+        square = np.asarray(size.multiply(size).mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    else:
+        mean, spread = size.mean(axis=0), size.std(axis=0)
     far = np.flatnonzero(mean > OFFSET * spread)
     offset = apart = ""
     if far.size:

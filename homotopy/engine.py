@@ -361,10 +361,15 @@ class _Trace:
                             self.go_on()
                     self.finish()
                 except _Stopped as stop:
-                    self.stop_at(stop.status)
+                    self.status = stop.status
         except TraceError as error:
             trouble = Unproven(str(error), error.path if isinstance(error.path, Path) else None)
         else:
+            if not (self.begun and self.tracker.recorded()):
+                raise TraceError(
+                    f"max_seconds={self.options.max_seconds:g} were over before the path had "
+                    "begun; allow more, or hand trace(start=...) a guess of its first point"
+                )
             path = self.path()
             if (
                 not path.complete
@@ -615,15 +620,6 @@ class _Trace:
         if limit is not None and now.segments >= limit and now.t != self.stop:
             raise _Stopped(Status.LIMIT)
 
-    def stop_at(self, status: Status) -> None:
-        """End here, with what there is."""
-        if not (self.begun and self.tracker.recorded()):
-            raise TraceError(
-                f"max_seconds={self.options.max_seconds:g} were over before the path had begun; "
-                "allow more, or hand trace(start=...) a guess of its first point"
-            )
-        self.status = status
-
     def finish(self) -> None:
         """Measure how true what was integrated all the way still is."""
         tracker = self.tracker
@@ -739,8 +735,9 @@ class _Trace:
         """Everything that the rest of the trace depends on, as arrays by name."""
         assert self.guess is not None
         numbers = (self.start, self.stop, self.start_steps, self.late, self.recovered)
+        places = (self.recovered_at, self.settles, *self.late_from)
         arrays = {
-            "trace": np.array([*numbers, self.recovered_at, self.settles], dtype=float),
+            "trace": np.array([*numbers, *places], dtype=float),
             "first_piece": self.first_piece,
             "guess.alpha": self.guess[0],
             "guess.b": self.guess[1],
@@ -758,11 +755,11 @@ class _Trace:
             return
         arrays, n = saved.arrays, self.problem.gram.size
         with saved.refusing():
-            (self.start, self.stop), (*counts, self.recovered_at, settles) = (
-                arrays["trace"][:2].tolist(),
-                arrays["trace"][2:].tolist(),
-            )
+            self.start, self.stop, *counts, self.recovered_at, settles, t, segments = arrays[
+                "trace"
+            ].tolist()
             self.start_steps, self.late, self.recovered = map(int, counts)
+            self.late_from = (t, int(segments))
             self.first_piece, self.settles = arrays["first_piece"], bool(settles)
             self.guess = arrays["guess.alpha"], arrays["guess.b"]
             if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):

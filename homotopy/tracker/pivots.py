@@ -302,6 +302,19 @@ def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def tried(form, lines, here, act, mov, now, tol, i, least):  # type: ignore[no-untyped-def]
+    """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
+    a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
+    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
+    if pivot > tol.dependent * here.spot[i].diag:
+        return pivot, 1
+    rounding, mass = rounding_of(here, act, now, tol, i)
+    if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
+        return pivot, -1
+    return pivot, 1 if pivot > max(rounding, least * mass) else 0
+
+
+@njit(**PART)
 def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-untyped-def]
     """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
     size, row = now.actives, act.work[0]
@@ -407,17 +420,13 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
         remove(here, act, win, now, i)
     else:
         here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
-    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
-    independent = True
-    if not pivot > tol.dependent * spot.diag:
-        rounding, mass = rounding_of(here, act, now, tol, i)
-        if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
-            now.want = i
-            return INDEFINITE
-        independent = pivot > rounding
+    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+    if verdict < 0:
+        now.want = i
+        return INDEFINITE
     pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
     set_piece(lines, here, rec, now, i, 2 * corner + 1, side)
-    if independent:
+    if verdict > 0:
         append(form, lines, here, act, mov, win, now, i, pivot)
         return GO
     inward = -1.0 if slope == corner else 1.0
@@ -593,12 +602,8 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
                 here.alpha[i] = slope_value(lines, here, now, i, slope, 0.0)
             return GO
         leave(form, lines, here, act, mov, win, rec, now, j, slope)
-        pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
-        independent = pivot > tol.dependent * here.spot[i].diag
-        if not independent:
-            rounding, _mass = rounding_of(here, act, now, tol, i)
-            independent = pivot > rounding
-        if independent:
+        pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+        if verdict > 0:
             append(form, lines, here, act, mov, win, now, i, pivot)
             return GO
         if now.logged + SPARE >= rec.log.size:
@@ -652,12 +657,8 @@ def wake(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: igno
     spot = here.spot[i]
     piece, side = spot.piece, spot.side
     set_piece(lines, here, rec, now, i, piece, side)
-    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
-    independent = pivot > tol.dependent * spot.diag
-    if not independent:
-        rounding, _mass = rounding_of(here, act, now, tol, i)
-        independent = pivot > rounding
-    if independent:
+    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+    if verdict > 0:
         append(form, lines, here, act, mov, win, now, i, pivot)
         return GO
     inward = -1.0 if way > 0 else 1.0
@@ -743,15 +744,11 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
                 pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
                 append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
             continue
-        pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
-        independent = pivot > tol.dependent * here.spot[i].diag
-        if not independent:
-            rounding, mass = rounding_of(here, act, now, tol, i)
-            if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
-                now.want = i
-                return INDEFINITE
-            independent = pivot > max(rounding, now.least * mass)
-        if independent:
+        pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, now.least)
+        if verdict < 0:
+            now.want = i
+            return INDEFINITE
+        if verdict > 0:
             append(form, lines, here, act, mov, win, now, i, pivot)
             continue
         code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))

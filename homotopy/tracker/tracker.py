@@ -425,13 +425,18 @@ class Tracker(Memory):
     @QUIET
     def off_by(self, target: Array) -> float:
         """How far the point is off beyond rounding, as a part of its scales."""
-        return float(np.max([self.excess(), self.imbalance(target), self.overrun()]))
+        return self._off_by(self.residuals(), target)
+
+    def _off_by(self, residuals: Array, target: Array) -> float:
+        beyond = residuals - 10.0 * self.rounding()
+        return float(np.max([beyond.max(), self.imbalance(target), self.overrun()]))
 
     @QUIET
     def judge(self, target: Array) -> float:
         """The same; the worst, rounding and all, is remembered."""
-        off = self.off_by(target)
-        worst = float(np.max([off, self.residuals().max()]))
+        residuals = self.residuals()
+        off = self._off_by(residuals, target)
+        worst = float(np.max([off, residuals.max()]))
         # What is no number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
         return off
@@ -446,14 +451,14 @@ class Tracker(Memory):
         target = self.problem.target(now.t)
         for attempt in range(2):
             if self.judge(target) <= tol.repair:
+                if attempt and now.in_jump == state.ON_WAY and now.along:
+                    self.mend_end()
                 return
             if attempt == 0 and now.actives:
                 phase, now.in_jump = now.in_jump, state.REFINING
                 self.run()
                 now.in_jump = phase
                 self.refresh()
-                if phase == state.ON_WAY and now.along:
-                    self.mend_end()
         self.settle_here()
         self._heaviest[:] = 0.0
 

@@ -318,7 +318,6 @@ def test_a_matrix_that_must_not_be_written_to_is_traced():
 # ------------------------------------------------------------------ staying exact
 
 
-@pytest.mark.xfail(reason="noticed, but a repair in mid-segment is not mended on the spot any more")
 def test_a_mistake_in_alpha_is_noticed_and_mended():
     """u recomputed from a wrong alpha is off its corners; the point is made exact on the spot."""
     seen = []
