@@ -1,6 +1,6 @@
 """homotopy: the whole path of solutions of a parametric quadratic program, convex or not.
 
-A model declares one polyline a coordinate (the graph of ``-dL_i``, moving affinely with one
+A model declares one polyline per coordinate (the graph of ``-dL_i``, moving affinely with one
 parameter t); `Homotopy` follows the local optimum along t and across its discontinuities;
 `Path` evaluates it exactly at any t and proves it (`Path.certify`).
 """
@@ -19,7 +19,7 @@ from homotopy.errors import (
     UnknownPluginError,
 )
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
-from homotopy.model import Affine, Jump, Knot, LossModel, Slope
+from homotopy.model import Affine, Jump, Knot, LossModel, Predictor, Slope
 from homotopy.path import Certificate, Check, JumpRecord, Path, Status
 from homotopy.registry import installed_plugins, load_plugin
 
@@ -46,6 +46,7 @@ __all__ = [
     "ModelError",
     "Path",
     "PathError",
+    "Predictor",
     "Progress",
     "Slope",
     "Status",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import TracebackType
 from typing import Any
 
@@ -795,6 +795,10 @@ class _Trace:
         if isinstance(error, TraceError):
             self.status = Status.FAILED
             error.path = self._before_late_jumps(self.path())
+        if isinstance(error, ModelError):
+            self.status = Status.FAILED
+            with suppress(ModelError):
+                error.path = proven_part(self.path())
 
     def _before_late_jumps(self, path: Path) -> Path | None:
         """`path` without those jumps at its end that could not be crossed where they are."""
@@ -839,7 +843,8 @@ def _priced(path: Path) -> Path:
     """`path` with the objectives at its jumps, where the tracker could not keep them up to date
     (an origin of the loss that is not affine in t, or that crosses a corner)."""
     values = {
-        jump.t: [path.objective(jump.t, s) for s in ("before", "after")] for jump in path.jumps
+        jump.t: [path._objective_on(*path._locate(jump.t, s)) for s in ("before", "after")]
+        for jump in path.jumps
     }
     jumps = []
     for jump in path.jumps:

@@ -23,7 +23,15 @@ class HomotopyError(Exception):
 
 
 class ModelError(HomotopyError, ValueError):
-    """A model is declared wrongly: a parameter, a polyline, a span or a border."""
+    """A model is declared wrongly: a parameter, a polyline, a span or a border.
+
+    Attributes
+    ----------
+    path : Path or None
+        What was traced and is proven, where a model breaks its word on the way.
+    """
+
+    path: object = None
 
 
 class DataError(ModelError):

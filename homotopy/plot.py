@@ -91,15 +91,14 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
     """The full, non-convex objective against t; it falls at every jump that moves the response."""
     ax = _axes(ax, "plot_objective")
     points = path.breakpoints
-    before = np.array([path.objective(t, "before") for t in points])
-    after = np.array([path.objective(t, "after") for t in points])
+    before, after = path.objective(points, "before"), path.objective(points, "after")
     shares = np.abs(np.diff(points))
     shares = shares / shares.sum() if shares.sum() > 0.0 else shares
     t_all, values = [], []
     for k in range(points.size - 1):
         inner = np.linspace(points[k], points[k + 1], 2 + int(SAMPLES * shares[k]))[1:-1]
         t_all.append(np.concatenate([[points[k]], inner, [points[k + 1], np.nan]]))
-        inside = np.array([path.objective(t) for t in inner])
+        inside = path.objective(inner)
         values.append(np.concatenate([[after[k]], inside, [before[k + 1], np.nan]]))
     color = PALETTE[0]
     _line_jumps(ax, path)

@@ -29,7 +29,9 @@ def summary(path: Path, most: int = 12) -> str:
     ]
     for t, label in ((start, "start"), (stop, "end")):
         parts = ", ".join(f"{k} {v.size}" for k, v in path.partition(t).items())
-        lines.append(f"  {label:<5} {name}={t:<10.6g} objective {path.objective(t):.8g}   {parts}")
+        known = path.problem.unanchored(t).size == 0
+        objective = f"objective {path.objective(t):.8g}   " if known else ""
+        lines.append(f"  {label:<5} {name}={t:<10.6g} {objective}{parts}")
     if path.jumps:
         lines.append(f"  {'jump at':>12} {'flipped':>8} {'before':>14} {'after':>14} {'fall':>10}")
         for jump in path.jumps[:most]:

@@ -266,7 +266,7 @@ def validation_curve(
     path: Path, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
 ) -> ValidationCurve:
     """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`."""
-    model = path.model
+    model = path._predictor()
     loss = model.validation_loss if loss is None else loss
     if isinstance(loss, str) and loss not in LOSSES:
         raise PathError(f"loss must be one of {', '.join(LOSSES)} or Truncated(cap), got {loss!r}")

@@ -1,8 +1,9 @@
-"""What a plugin declares: a `LossModel` with one polyline a coordinate, affine in t."""
+"""What a plugin declares: a `LossModel` with one polyline per coordinate, affine in t."""
 
 from homotopy.model.affine import Affine
 from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
+from homotopy.model.predictor import Predictor
 from homotopy.model.problem import Problem
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Knot",
     "LossModel",
     "Polylines",
+    "Predictor",
     "Problem",
     "Slope",
     "Snapshot",

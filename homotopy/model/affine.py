@@ -7,7 +7,9 @@ float, which evaluates the same declaration by ordinary arithmetic.
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import attrs
 import numpy as np
@@ -26,14 +28,13 @@ def _as_array(value: Any) -> Array:
 
 @attrs.frozen(eq=False)
 class Affine:
-    """``const + rate * t`` with scalar or per-coordinate ``const`` and ``rate``.
+    """``const + rate * t``, a number or an array of them, that NumPy takes for an array.
 
-    ``Affine.parameter()`` is ``t`` itself.  Sums, differences and products with numbers and arrays
-    stay affine; a product of two `Affine` that both move, or a division by one, is refused.
+    ``Affine.parameter()`` is ``t`` itself.  Sums, differences, products with numbers and arrays,
+    indexing and the functions of NumPy that only move numbers about (``np.where``, ``np.full``,
+    ``np.stack``, ``np.concatenate``, ``np.repeat``, ...) stay affine.  What does not, such as a
+    product of two that both move, a power, a comparison or a maximum, is refused in words.
     """
-
-    # Array arithmetic must defer to the reflected methods below instead of building object arrays.
-    __array_ufunc__ = None
 
     const: Any = attrs.field(converter=_as_array)
     rate: Any = attrs.field(converter=_as_array)
@@ -46,7 +47,22 @@ class Affine:
     @classmethod
     def of(cls, value: object) -> Affine:
         """`value` as an `Affine`: numbers and arrays do not move."""
-        return value if isinstance(value, Affine) else cls(value, 0.0)
+        if isinstance(value, Affine):
+            return value
+        if isinstance(value, np.ndarray | list | tuple) and _holds_affine(value):
+            return _gathered(np.asarray(_listed(value), dtype=object))
+        return cls(value, 0.0)
+
+    def at(self, t: float) -> Array:
+        """The value at `t`; what does not move stays where it is even at an infinite t."""
+        return np.asarray(self.const + self.rate * np.where(self.rate == 0.0, 0.0, t))
+
+    @property
+    def moves(self) -> bool:
+        """Whether any of the numbers depends on t."""
+        return bool(np.any(self.rate))
+
+    # ------------------------------------------------------------------ arithmetic
 
     def __add__(self, other: object) -> Affine:
         right = Affine.of(other)
@@ -57,6 +73,9 @@ class Affine:
     def __neg__(self) -> Affine:
         return Affine(-self.const, -self.rate)
 
+    def __pos__(self) -> Affine:
+        return self
+
     def __sub__(self, other: object) -> Affine:
         return self + (-Affine.of(other))
 
@@ -65,7 +84,7 @@ class Affine:
 
     def __mul__(self, other: object) -> Affine:
         right = Affine.of(other)
-        if np.any(self.rate) and np.any(right.rate):
+        if self.moves and right.moves:
             raise ModelError(
                 "polyline: a product of two quantities that both move with t is not affine; "
                 "a polyline may only hold const + rate * t"
@@ -77,13 +96,215 @@ class Affine:
 
     __rmul__ = __mul__
 
+    def __matmul__(self, other: object) -> Affine:
+        right = Affine.of(other)
+        if self.moves and right.moves:
+            _refuse("a matrix product")
+        (c, r), (d, s) = self._parts(), right._parts()
+        return Affine(c @ d, r @ d if self.moves else c @ s)
+
+    def __rmatmul__(self, other: object) -> Affine:
+        return Affine.of(other) @ self
+
     def __truediv__(self, other: object) -> Affine:
-        if isinstance(other, Affine):
+        right = Affine.of(other)
+        if right.moves:
             raise ModelError("polyline: division by a quantity that moves with t is not affine")
-        return self * (1.0 / np.asarray(other, dtype=float))
+        return self * Affine(1.0 / right.const, 0.0)
 
     def __rtruediv__(self, other: object) -> Affine:
-        raise ModelError("polyline: division by a quantity that moves with t is not affine")
+        return Affine.of(other).__truediv__(self)
+
+    # ------------------------------------------------------------------ as an array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.const.shape, self.rate.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def T(self) -> Affine:
+        return self._moved(np.transpose)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single number that moves with t")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Affine:
+        return self._moved(operator.itemgetter(index))
+
+    def __iter__(self) -> Iterator[Affine]:
+        return (self[i] for i in range(len(self)))
+
+    def _moved(self, function: Callable[[Array], Any]) -> Affine:
+        """The same done with constants and rates."""
+        return Affine(*(function(part) for part in self._parts()))
+
+    def _parts(self) -> tuple[Array, Array]:
+        """Constants and rates in full shape."""
+        return np.broadcast_to(self.const, self.shape), np.broadcast_to(self.rate, self.shape)
+
+    def reshape(self, *shape: Any) -> Affine:
+        """The numbers in another shape."""
+        return self._moved(lambda v: v.reshape(*shape))
+
+    def sum(self, axis: Any = None) -> Affine:
+        """The sum, which is affine again."""
+        return self._moved(lambda v: v.sum(axis=axis))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        known = _ARITHMETIC.get(ufunc.__name__)
+        if known is None or method != "__call__" or options:
+            _refuse(f"np.{ufunc.__name__}")
+        return known(*(v if isinstance(v, Affine) else Affine.of(v) for v in inputs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = function.__name__
+        if name == "where" and len(args) == 3:
+            one, two = (Affine.of(v) for v in args[1:])
+            parts = ((one.const, two.const), (one.rate, two.rate))
+            return Affine(*(np.where(args[0], *part) for part in parts))
+        if name in _LISTS and args:
+            each = [Affine.of(v)._parts() for v in args[0]]
+            both = (function([part[k] for part in each], *args[1:], **kwargs) for k in range(2))
+            return Affine(*both)
+        if name in _MOVING and args and isinstance(args[0], Affine):
+            return args[0]._moved(lambda v: function(v, *args[1:], **kwargs))
+        if name in ("shape", "ndim", "size") and args:
+            return getattr(args[0], name)
+        if name in ("zeros_like", "ones_like") and args:
+            return function(np.empty(args[0].shape), *args[1:], **kwargs)
+        _refuse(f"np.{name}")
+
+    # ------------------------------------------------------------------ what is not affine
+
+    def __pow__(self, power: object) -> Affine:
+        if isinstance(power, int | float) and power in (0, 1):
+            return self * 0.0 + 1.0 if power == 0 else self
+        if not self.moves and not Affine.of(power).moves:
+            return Affine(self.const ** Affine.of(power).const, 0.0)
+        _refuse("a power")
+
+    def __rpow__(self, base: object) -> Affine:
+        return Affine.of(base) ** self
+
+    def __abs__(self) -> Affine:
+        if not self.moves:
+            return Affine(np.abs(self.const), 0.0)
+        _refuse("an absolute value")
+
+    def _number(self, what: str) -> Array:
+        if self.moves:
+            _refuse(what)
+        return np.asarray(self.const)
+
+    def __float__(self) -> float:
+        return float(self._number("a conversion to a plain number"))
+
+    def __bool__(self) -> bool:
+        return bool(self._number("a comparison or a test"))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if not self.moves or dtype not in (None, object):
+            number = self._number("a conversion to a plain array")
+            return np.array(np.broadcast_to(number, self.shape), dtype=dtype)
+        # What `np.full` and `np.array` make of it; `of` puts it together again.
+        single = np.empty(self.shape, dtype=object)
+        for index in np.ndindex(*self.shape):
+            single[index] = self[index]
+        return single
+
+    def _compared(self, other: object, how: Callable[[Any, Any], Any]) -> Any:
+        what = "a comparison, a maximum or a minimum"
+        return how(self._number(what), Affine.of(other)._number(what))
+
+    def __lt__(self, other: object) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: object) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: object) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: object) -> Any:
+        return self._compared(other, operator.ge)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, operator.ne)
+
+    __hash__ = object.__hash__
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ModelError(
+        f"polyline: {what} of a quantity that moves with t is not affine in t; a polyline may only "
+        "hold const + rate * t.  Where the model changes its form at some t, trace one span up to "
+        "there and another from there on"
+    )
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "matmul": operator.matmul,
+    "power": operator.pow,
+    "absolute": abs,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+# Functions of a list of arrays, and of one array, that only move numbers about (or add them).
+_LISTS = ("stack", "concatenate", "hstack", "vstack", "column_stack", "append")
+_MOVING = (
+    "broadcast_to", "copy", "cumsum", "diff", "expand_dims", "flip", "moveaxis", "ravel", "repeat",
+    "reshape", "roll", "squeeze", "sum", "mean", "swapaxes", "take", "tile", "transpose",
+)  # fmt: skip
+
+
+def _holds_affine(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(isinstance(v, Affine) for v in value.flat)
+    return any(isinstance(v, Affine) or _holds_affine_in(v) for v in value)
+
+
+def _holds_affine_in(value: Any) -> bool:
+    return isinstance(value, np.ndarray | list | tuple) and _holds_affine(value)
+
+
+def _listed(value: Any) -> Any:
+    """Nested lists of single `Affine` numbers; NumPy must not look into them."""
+    if isinstance(value, Affine):
+        return value
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_listed(v) for v in value]
+    return Affine(value, 0.0)
+
+
+def _gathered(values: npt.NDArray[Any]) -> Affine:
+    """An array of single `Affine` numbers as one."""
+    parts = [Affine.of(v) for v in values.flat]
+    const, rate = (np.array([p.const for p in parts]), np.array([p.rate for p in parts]))
+    return Affine(const.reshape(values.shape), rate.reshape(values.shape))
 
 
 def _finite(value: Array) -> Array:

@@ -7,13 +7,12 @@ Subclass `LossModel`, set `gram`, `span` (and `border` for unpenalised direction
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.errors import DataError, ModelError
 from homotopy.gram import Gram
 from homotopy.model.polyline import Jump, Knot, Slope
 
@@ -24,13 +23,33 @@ Index = npt.NDArray[np.int64]
 
 
 class LossModel(ABC):
-    """One parametric problem: a quadratic form and one polyline a coordinate.
+    """One parametric problem: a quadratic form and one polyline per coordinate.
 
         min over w, b   1/2 |w|^2 + sum_i L_i(u_i; t) + e(t)^T b,     u_i = <w, phi_i> + B_i b
 
     with ``w = sum_i alpha_i phi_i``, ``Q_ij = <phi_i, phi_j>``.  At an optimum
 
         u = Q alpha + B b,     B^T alpha = e(t),     (u_i, alpha_i) on polyline i.
+
+    The same conditions, read from alpha, are those of
+
+        min over alpha  1/2 alpha^T Q alpha + sum_i H_i(alpha_i; t),     B^T alpha = e(t)
+
+    where ``-H_i'`` is the polyline read sideways: a quadratic program in its own variables, with
+    bounds (slopes), prices (knots) and kinks.  A model says by `unknown` which of the two it means.
+
+    How the words of the field are written here:
+
+    =====================  ======================================================================
+    partition              the named pieces of `polyline`: every coordinate is on one of them
+    KKT conditions         `polyline` (each coordinate is on it) and `border` (``B^T alpha = e``)
+    boundary rules         the corners: where a coordinate goes from one piece to the next
+    jump rules             `Jump`, a corner where no local optimum can stand, and `flips`
+    C-step                 follows slopes and knots while nothing jumps
+    D-step                 at a `Jump` changes side and finds the new local optimum
+    =====================  ======================================================================
+
+    What predicts on new data derives from `Predictor` as well.
 
     Attributes
     ----------
@@ -46,8 +65,9 @@ class LossModel(ABC):
         B, the unpenalised columns.
     border_target : number, array (m,) or Affine
         e(t); 0 by default.
-    validation_loss : str
-        The loss of `Path.validation_curve` unless told otherwise; "absolute" by default.
+    unknown : {"w", "alpha"}
+        What is minimised over, "w" by default.  It decides what `Path.objective` is, nothing else:
+        the two problems have the same solutions, and objectives that sum to zero.
     """
 
     gram: Gram
@@ -55,7 +75,7 @@ class LossModel(ABC):
     parameter: str = "t"
     border: Array | None = None
     border_target: Any = 0.0
-    validation_loss: str = "absolute"
+    unknown: str = "w"
 
     @abstractmethod
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
@@ -77,27 +97,26 @@ class LossModel(ABC):
         """An approximate alpha at the start, or None to let the engine find one."""
         return None
 
+    def solution(self, t: float, alpha: Array, b: Array) -> Array:
+        """The unknown as the author of the model writes it, for `Path.solution`: x, beta, weights;
+        alpha by default.  It must be affine in (alpha, b) for fixed t."""
+        return alpha
+
     def loss_origin(self, t: float) -> Any:
-        """The response at which the loss is zero; by default the first knot."""
-        for piece in self.polyline(t):
-            if isinstance(piece, Knot):
-                return piece.position
-        return 0.0
+        """The response at which each loss is zero, or None: where it is least.
+
+        A loss that falls for ever (alpha never 0) has no least value; `Path.objective` then asks
+        for an origin, unless alpha is the unknown.
+        """
+        return None
 
     def objective_constant(self, t: float) -> float:
-        """What to add so that `Path.objective` is absolute; 0 by default."""
+        """What to add to get the objective as the author writes it; 0 by default."""
         return 0.0
 
     def resolve_span(self, start: float) -> tuple[float, float]:
         """The finite span, once the finite `start` of an infinite one is known."""
         return start, self.span[1]
-
-    def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
-        """The response at new data; models with a kernel override this."""
-        raise ModelError(
-            f"{type(self).__name__} has no decision function; override "
-            "LossModel.decision_function to evaluate a path on new data"
-        )
 
     def intercept(self, alpha: Array, b: Array) -> Any:
         """What `decision_function` is handed for the border multipliers b: by default b itself, a
@@ -105,38 +124,3 @@ class LossModel(ABC):
         if b.size == 0:
             return 0.0
         return float(b[0]) if b.size == 1 else b
-
-    def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
-        """``decision_function`` at the same new data for many points of a path.
-
-        The answer takes alphas (n, k) and border multipliers (m, k) and returns the values (N, k).
-        By default `decision_function` is called for one column after the other.
-        """
-
-        def values(alphas: Array, bs: Array) -> Array:
-            columns = zip(alphas.T, bs.T, strict=True)
-            return np.stack(
-                [
-                    self.decision_function(X, np.ascontiguousarray(a), self.intercept(a, b))
-                    for a, b in columns
-                ],
-                axis=1,
-            )
-
-        return values
-
-    def held_out_target(self, y: Any) -> Array:
-        """Targets of held-out rows as numbers on the scale of `decision_function`."""
-        name = type(self).__name__
-        try:
-            target = np.array(y, dtype=float)
-        except (TypeError, ValueError):
-            raise DataError(f"{name}: held-out targets must be numbers") from None
-        if target.ndim != 1 or target.size == 0:
-            raise DataError(
-                f"{name}: held-out targets must be a list of numbers, got shape {target.shape}"
-            )
-        if not np.all(np.isfinite(target)):
-            i = int(np.flatnonzero(~np.isfinite(target))[0])
-            raise DataError(f"{name}: held-out target {i} is {target[i]}; targets must be finite")
-        return target

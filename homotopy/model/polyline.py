@@ -102,6 +102,43 @@ class Snapshot:
             low = high
         return total
 
+    def lowest(self) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A response at which each loss is least, the first of several; and whether there is one.
+
+        A loss that falls for ever has none: then the corner nearest to where it falls.
+        """
+        n, k = self.corner.shape
+        known = np.isfinite(self.corner)
+        count = np.arange(n)
+        left, right = (self.corner == -np.inf).sum(axis=1), k - (self.corner == np.inf).sum(axis=1)
+        falls_left = (self.slope[count, left] < 0.0) & (self.curvature[count, left] == 0.0)
+        falls_right = (self.slope[count, right] > 0.0) & (self.curvature[count, right] == 0.0)
+        place, best = np.zeros(n), np.full(n, np.inf)
+        level, terms = np.zeros(n), np.zeros(n)
+        for j in range(k + 1):
+            low = self.corner[:, j - 1] if j else np.full(n, -np.inf)
+            high = self.corner[:, j] if j < k else np.full(n, np.inf)
+            value, bend = self.slope[:, j], self.curvature[:, j]
+            anchored, inside = np.isfinite(low), np.isfinite(low) & np.isfinite(high)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                bottom = value / bend
+                slanted = (bend > 0.0) & (bottom > low) & (bottom < high)
+                anchor = np.where(anchored, low, np.where(np.isfinite(high), high, bottom))
+                depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
+                step = (high - low) * (value - 0.5 * bend * (high + low))
+            # Left of the first corner the level is that at the corner.
+            better = slanted & (level - depth < best - 1e-13 * (terms + depth))
+            place, best = np.where(better, bottom, place), np.where(better, level - depth, best)
+            fall = np.where(inside & np.isfinite(step), step, 0.0)
+            level, terms = level - fall, terms + np.abs(fall)
+            if j < k:
+                better = known[:, j] & (level < best - 1e-13 * terms)
+                place, best = np.where(better, high, place), np.where(better, level, best)
+        ends = (falls_left, np.minimum(left, k - 1)), (falls_right, np.maximum(right - 1, 0))
+        for falls, corner in ends:
+            place = np.where(falls & known[count, corner], self.corner[count, corner], place)
+        return place, ~(falls_left | falls_right)
+
     def branches(self, u: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """First and last slope of the convex branch that encloses each response; a response
         exactly on a jump counts as left of it."""
@@ -262,13 +299,15 @@ class Polylines:
                 wrong = np.flatnonzero(snap.kind[:, j] == (KNOT if is_jump else JUMP))
                 if wrong.size:
                     i = int(wrong[0])
-                    declared, way = (
-                        ("Jump", "rise") if is_jump else (f"Knot {self.names[2 * j + 1]!r}", "fall")
-                    )
+                    left, right = self.names[2 * j], self.names[2 * j + 2]
+                    declared = "Jump" if is_jump else f"Knot {self.names[2 * j + 1]!r}"
+                    way, other = ("rise", "a Knot") if is_jump else ("fall", "a Jump")
+                    heights = snap.slope[i, j], snap.slope[i, j + 1]
                     raise ModelError(
-                        f"polyline: at t={t:g} {declared} of coordinate {i} lies between slopes "
-                        f"{snap.slope[i, j]:g} and {snap.slope[i, j + 1]:g}; "
-                        f"alpha must {way} there from left to right"
+                        f"polyline: at t={t:g} slope {left!r} of coordinate {i} is {heights[0]:g} "
+                        f"and slope {right!r} is {heights[1]:g}: alpha must {way} from left to "
+                        f"right at {declared} between them.  If these are bounds of alpha, they "
+                        f"cross at this t; if the loss bends the other way, the corner is {other}"
                     )
 
 

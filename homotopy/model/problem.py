@@ -18,6 +18,7 @@ __all__ = ["Problem"]
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
+Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -62,6 +63,8 @@ class Problem:
                 f"{name}: span must run from a number or an infinity to a finite number, "
                 f"got ({start:g}, {stop:g})"
             )
+        if model.unknown not in ("w", "alpha"):
+            raise ModelError(f"{name}: unknown must be 'w' or 'alpha', got {model.unknown!r}")
         border = _border(model.border, n, name)
         target = Affine.of(model.border_target)
         m = border.shape[1]
@@ -122,10 +125,16 @@ class Problem:
         return np.asarray(self.target0 + self.target1 * moving)
 
     def origin(self, t: float) -> Array:
-        """The response at which each loss is zero; where that is a corner, the very same number:
-        a slope of 1e12 beside it would make a large loss of a rounding."""
-        origin = np.full(self.gram.size, self.model.loss_origin(t), dtype=float)
-        corner = self.polylines.at(t).corner
+        """The response at which each loss is zero: where the model says so, else where it is least.
+
+        Where that is a corner, it is the very same number: a slope of 1e12 beside it would make a
+        large loss of a rounding."""
+        snap = self.polylines.at(t)
+        declared = self.model.loss_origin(t)
+        if declared is None:
+            return snap.lowest()[0]
+        origin = np.full(self.gram.size, declared, dtype=float)
+        corner = snap.corner
         with np.errstate(invalid="ignore"):
             same = np.abs(corner - origin[:, None]) <= 1e-15 * np.abs(corner)
         rows, columns = np.nonzero(same & np.isfinite(corner))
@@ -133,11 +142,23 @@ class Problem:
         return origin
 
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
-        """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``."""
+        """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``; its
+        negative, which is the objective in alpha, where alpha is the unknown."""
         norm = float(alpha @ (u - self.border @ b))
         linear = float(self.target(t) @ b)
         loss = self.polylines.at(t).loss(u, self.origin(t))
-        return 0.5 * norm + loss + linear + self.model.objective_constant(t)
+        return self.sign * (0.5 * norm + loss + linear) + self.model.objective_constant(t)
+
+    @property
+    def sign(self) -> float:
+        """1 where w is the unknown, -1 where alpha is: the two objectives are dual."""
+        return -1.0 if self.model.unknown == "alpha" else 1.0
+
+    def unanchored(self, t: float) -> Index:
+        """Coordinates whose loss falls for ever and whose zero the model does not say."""
+        if self.model.unknown == "alpha" or self.model.loss_origin(t) is not None:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(~self.polylines.at(t).lowest()[1])
 
 
 def _border(border: Any, n: int, name: str) -> Array:

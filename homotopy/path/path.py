@@ -2,22 +2,22 @@
 
 A path keeps, for each segment, the active part of alpha and b at both ends (everything between is
 linear), and the log of piece changes; alpha of the other coordinates is the value of their slope.
-Memory is O(sum of active-set sizes + events), never n numbers a break-point.
+Memory is O(sum of active-set sizes + events), never n numbers per break-point.
 """
 
 from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.errors import PathError
-from homotopy.model import LossModel, Problem
+from homotopy.errors import ModelError, PathError
+from homotopy.model import LossModel, Predictor, Problem
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.segments import Segments, locate, nodes
 
@@ -31,6 +31,7 @@ __all__ = ["Path", "Status"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Values = float | npt.ArrayLike
 
 
 class Status(enum.Enum):
@@ -161,37 +162,81 @@ class Path:
         value: Array = (1.0 - weight) * s.b_start[k] + weight * s.b_stop[k]
         return value
 
-    def alpha(self, t: float, side: str = "after") -> Array:
-        """alpha at `t`, shape (n,)."""
-        return self._alpha_on(*self._locate(t, side))
+    def _each(self, t: Values, side: str, value: Callable[[int, float], Any]) -> Any:
+        """`value` at one t, or an array with one entry per t given."""
+        if np.ndim(t) == 0:
+            return value(*self._locate(t, side))  # type: ignore[arg-type]
+        places = np.asarray(t)
+        found = [value(*self._locate(v, side)) for v in places.ravel().tolist()]
+        shape = np.shape(found[0]) if found else ()
+        return np.array(found, dtype=float).reshape(*places.shape, *shape)
+
+    def alpha(self, t: Values, side: str = "after") -> Array:
+        """alpha at `t`, shape (n,); an array of t is answered with one row for each."""
+        found: Array = self._each(t, side, self._alpha_on)
+        return found
 
     def pieces(self, t: float, side: str = "after") -> Index:
         """The piece of each coordinate at `t`: slope j is 2j, corner j is 2j + 1."""
         return self.segments.pieces(self._locate(t, side)[0])
 
-    def border_multipliers(self, t: float, side: str = "after") -> Array:
-        """b at `t`, shape (m,)."""
-        return self._b_on(*self._locate(t, side))
+    def border_multipliers(self, t: Values, side: str = "after") -> Array:
+        """b at `t`, shape (m,); an array of t is answered with one row for each."""
+        found: Array = self._each(t, side, self._b_on)
+        return found
 
-    def intercept(self, t: float, side: str = "after") -> Any:
+    def intercept(self, t: Values, side: str = "after") -> Any:
         """The intercept of `decision_function` at `t`: a float with one border column (0.0 with
-        none), else an array."""
-        k, t = self._locate(t, side)
-        return self.model.intercept(self._alpha_on(k, t), self._b_on(k, t))
+        none), else an array.  An array of t is answered with one entry for each."""
 
-    def response(self, t: float, side: str = "after") -> Array:
-        """``u = Q alpha + B b`` at `t`, computed from alpha."""
-        k, t = self._locate(t, side)
-        alpha = self._alpha_on(k, t)
-        u: Array = self.problem.gram.matvec(alpha) + self.problem.border @ self._b_on(k, t)
-        return u
+        def one(k: int, t: float) -> Any:
+            return self.model.intercept(self._alpha_on(k, t), self._b_on(k, t))
 
-    def objective(self, t: float, side: str = "after") -> float:
-        """The full, non-convex objective at `t`."""
-        k, t = self._locate(t, side)
+        return self._each(t, side, one)
+
+    def solution(self, t: Values, side: str = "after") -> Array:
+        """The unknown as the model declares it (x, beta, weights; alpha unless it says otherwise)
+        at `t`; an array of t is answered with one row for each."""
+
+        def one(k: int, t: float) -> Array:
+            return self.model.solution(t, self._alpha_on(k, t), self._b_on(k, t))
+
+        found: Array = self._each(t, side, one)
+        return found
+
+    def response(self, t: Values, side: str = "after") -> Array:
+        """``u = Q alpha + B b`` at `t`, computed from alpha; an array of t is answered with one row
+        for each."""
+        return self._response(self.alpha(t, side), self.border_multipliers(t, side))
+
+    def _response(self, alpha: Array, b: Array) -> Array:
+        gram, border = self.problem.gram, self.problem.border
+        if alpha.ndim == 1:
+            return np.asarray(gram.matvec(alpha) + border @ b)
+        rows = alpha.reshape(-1, gram.size)
+        u = gram.matmat(np.ascontiguousarray(rows.T)).T + b.reshape(rows.shape[0], -1) @ border.T
+        return np.asarray(u).reshape(alpha.shape)
+
+    def objective(self, t: Values, side: str = "after") -> Any:
+        """The full, non-convex objective at `t` (`LossModel.unknown` says of which problem); an
+        array of t is answered with one number for each."""
+
+        def one(k: int, t: float) -> float:
+            loose = self.problem.unanchored(t)
+            if loose.size:
+                raise ModelError(
+                    f"{type(self.model).__name__}: the loss of coordinate {loose[0]} falls for "
+                    "ever, so that nothing says where it is zero; override "
+                    "LossModel.loss_origin to get an objective (or set unknown = 'alpha', if "
+                    "alpha is what is minimised over)"
+                )
+            return self._objective_on(k, t)
+
+        return self._each(t, side, one)
+
+    def _objective_on(self, k: int, t: float) -> float:
         alpha, b = self._alpha_on(k, t), self._b_on(k, t)
-        u = self.problem.gram.matvec(alpha) + self.problem.border @ b
-        return self.problem.objective(t, alpha, b, u)
+        return self.problem.objective(t, alpha, b, self._response(alpha, b))
 
     def partition(self, t: float, side: str = "after") -> dict[str, Index]:
         """Piece name -> indices of the coordinates on it."""
@@ -200,12 +245,26 @@ class Path:
         names = self.problem.polylines.names
         return {name: np.flatnonzero(piece == p) for p, name in enumerate(names) if name}
 
-    def decision_function(self, X: Any, t: float, side: str = "after") -> Array:
-        """The fitted function at new data (models with a kernel)."""
-        k, t = self._locate(t, side)
-        alpha = self._alpha_on(k, t)
-        intercept = self.model.intercept(alpha, self._b_on(k, t))
-        return self.model.decision_function(X, alpha, intercept)
+    def decision_function(self, X: Any, t: Values, side: str = "after") -> Array:
+        """The fitted function at new data (of a model that is a `Predictor`); an array of t is
+        answered with one row for each."""
+        model = self._predictor()
+        if np.ndim(t):
+            alpha, b = self.alpha(t, side), self.border_multipliers(t, side)
+            rows = alpha.reshape(-1, alpha.shape[-1])
+            values = model.evaluator(X)(rows.T, b.reshape(rows.shape[0], -1).T).T
+            return np.asarray(values).reshape(*np.shape(t), -1)
+        k, place = self._locate(t, side)  # type: ignore[arg-type]
+        alpha = self._alpha_on(k, place)
+        return model.decision_function(X, alpha, model.intercept(alpha, self._b_on(k, place)))
+
+    def _predictor(self) -> Predictor:
+        if not isinstance(self.model, Predictor):
+            raise ModelError(
+                f"{type(self.model).__name__} has no decision function; derive it from "
+                "homotopy.Predictor and write decision_function to evaluate a path on new data"
+            )
+        return self.model
 
     def validation_curve(
         self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None

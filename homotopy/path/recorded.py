@@ -59,8 +59,8 @@ def jump_records(rec: Any, now: Any, problem: Problem) -> tuple[JumpRecord, ...]
             JumpRecord(
                 t=t,
                 flipped=rows,
-                objective_before=before + constant,
-                objective_after=after + constant,
+                objective_before=problem.sign * before + constant,
+                objective_after=problem.sign * after + constant,
                 rounds=rounds,
                 moved=bool(moved),
                 steps=steps,

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path as FilePath
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +24,7 @@ from homotopy.engine import Homotopy
 from homotopy.errors import HomotopyError
 from homotopy.gram import Gram
 from homotopy.model import LossModel, Problem
-from homotopy.model.polyline import Jump, Knot, Slope
+from homotopy.model.polyline import Jump, Knot, Slope, Snapshot
 from homotopy.path import Path
 
 __all__ = ["check_plugin"]
@@ -61,6 +62,7 @@ def check_plugin(model: LossModel, *, tol: float = 1e-8, start: Any = None) -> P
     _check_gram(problem.gram, name)
     path = _trace(model, start, name)
     _check_declaration(problem, path, name)
+    _check_losses(problem, path, name)
     certificate = path.certify(tol)
     assert certificate.ok, f"{name}: the path is not certified\n{certificate}"
     _check_shape(path, name)
@@ -139,6 +141,25 @@ def _check_declaration(problem: Problem, path: Path, name: str) -> None:
                 f"{name}: piece {p} of the polyline at {problem.model.parameter}={t:.6g} is "
                 f"{value[~same][0]:.6g} for a number and {table[~same][0]:.6g} for a symbolic t; "
                 "write polyline with plain arithmetic, affine in t"
+            )
+
+
+def _check_losses(problem: Problem, path: Path, name: str) -> None:
+    """With the origin that the model declares no loss is negative, and each is zero somewhere."""
+    for t in (*path.traced, float(np.mean(path.traced))):
+        snap = problem.polylines.at(t)
+        place, exists = snap.lowest()
+        if problem.model.loss_origin(t) is None:
+            continue
+        origin = problem.origin(t)
+        for i in np.flatnonzero(exists).tolist():
+            one = Snapshot(*(table[i : i + 1] for table in attrs.astuple(snap)))
+            least = one.loss(place[i : i + 1], origin[i])
+            size = max(1.0, float(np.abs(snap.slope[i][np.isfinite(snap.slope[i])]).max(initial=0)))
+            assert abs(least) <= 1e-9 * size * max(1.0, abs(float(place[i] - origin[i]))), (
+                f"{name}: with loss_origin={origin[i]:.6g} the loss of coordinate {i} at "
+                f"{problem.model.parameter}={t:.6g} is {least:.6g} where it is least "
+                f"(u={place[i]:.6g}), not 0; return the response at which it vanishes, or None"
             )
 
 

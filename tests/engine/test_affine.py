@@ -69,3 +69,69 @@ def test_a_wall_at_infinity_does_not_move(wall):
 def test_what_is_not_affine_is_refused(left, right, operation):
     with pytest.raises(ModelError, match="not affine"):
         operation(left, right)
+
+
+Y = np.array([1.0, -2.0, 0.5])
+FIRST = np.array([True, False, True])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda t: np.where(FIRST, t, Y),
+        lambda t: np.where(FIRST, Y, t * Y),
+        lambda t: np.full(3, t),
+        lambda t: np.full(3, 2.0 * t) * 0.5 + Y,
+        lambda t: Y - np.full(3, t),
+        lambda t: np.stack([t * Y, Y])[0],
+        lambda t: np.concatenate([t * Y, Y, -Y + t]),
+        lambda t: np.hstack([np.repeat(t, 2), Y]),
+        lambda t: (t * Y)[FIRST],
+        lambda t: (t * Y + 1)[1:],
+        lambda t: np.array([t, 1.0, 2.0 * t + 1.0]),
+        lambda t: np.outer(Y, Y) @ (t * Y),
+        lambda t: (t * Y) @ np.outer(Y, Y),
+        lambda t: np.sum(t * Y) + np.zeros(3),
+        lambda t: np.broadcast_to(t, (3,)),
+        lambda t: np.add(t, Y),
+        lambda t: np.array(list(t * Y)),
+    ],
+)
+def test_it_is_an_array_where_numbers_are_only_moved_about(expression):
+    symbolic = Affine.of(expression(T))
+    for t in (-1.5, 0.0, 2.0):
+        np.testing.assert_allclose(symbolic.at(t), expression(t), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda t: t**2,
+        lambda t: 2**t,
+        lambda t: max(t, 0.0),
+        lambda t: t < 1.0,
+        lambda t: t == 0.5,
+        lambda t: bool(t),
+        lambda t: abs(t),
+        lambda t: np.maximum(t, Y),
+        lambda t: np.clip(t, 0.0, 1.0),
+        lambda t: np.exp(t),
+        lambda t: np.linalg.norm(t * Y),
+        lambda t: float(t),
+        lambda t: (t * Y) @ (t * Y),
+        lambda t: Y / t,
+        lambda t: np.full(3, t, dtype=float),
+    ],
+)
+def test_what_is_not_affine_says_so(expression):
+    with pytest.raises(ModelError, match=r"polyline: .*not affine"):
+        expression(T)
+
+
+def test_what_does_not_move_is_a_number():
+    fixed = T - T + 2.0
+    assert float(fixed) == 2.0
+    assert fixed > 1.0
+    assert fixed == 2.0
+    assert abs(-fixed) == 2.0
+    np.testing.assert_array_equal(np.asarray(fixed * Y), 2.0 * Y)

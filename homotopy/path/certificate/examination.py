@@ -384,7 +384,8 @@ class Examination:
         """`Path.objective` is the integral."""
         for side in SIDES:
             if p.absolute and self.path._locate(p.t, side)[0] == p.segment:
-                off = abs(self.path.objective(p.t, side) - p.objective)
+                value = self.path._objective_on(p.segment, p.t)
+                off = abs(value - p.objective)
                 self.tallies["objective"].add(off / p.size, p.t, p.segment)
                 return
 

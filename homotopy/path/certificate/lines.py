@@ -114,15 +114,22 @@ class Declaration:
             parts.append(Part(value, terms, bend, flat and not isinstance(piece[0], Knot)))
         return Lines(parts[::2], parts[1::2])
 
-    def origins(self, ts: Array) -> tuple[Array, Bools]:
-        """Where each loss is zero, and whether the model says so.
+    def origins(self, ts: Array, lines: Lines) -> tuple[Array, Bools]:
+        """Where each loss is zero (where the model says so, else where it is least), and whether
+        that is known.
 
-        No integral starts at an infinite origin (a first knot that stands at infinity); the loss is
-        then known up to a constant and 0 takes its place.
+        No integral starts at an infinity; the loss is then known up to a constant, and 0 takes its
+        place.
         """
+        declared = [self.model.loss_origin(t) for t in ts.tolist()]
+        if declared[0] is None:
+            origin, exists = lines.least()
+            # In alpha a loss that falls for ever is an interval of alpha without 0.
+            known = exists | (self.model.unknown == "alpha")
+            return origin, np.all(known, axis=1)
         origin = np.empty((ts.size, self.n))
-        for row, t in zip(origin, ts.tolist(), strict=True):
-            row[:] = self.model.loss_origin(t)
+        for row, value in zip(origin, declared, strict=True):
+            row[:] = value
         known = np.isfinite(origin)
         return np.where(known, origin, 0.0), np.all(known, axis=1)
 
@@ -255,6 +262,42 @@ class Lines:
             total += (right - left) * np.where(np.isfinite(mean), mean, 0.0)
             left = right
         return np.where(u >= origin, -total, total)
+
+    def least(self) -> tuple[Array, Bools]:
+        """A place where each loss is least, and whether there is one; else the last corner on the
+        side where it falls for ever."""
+        shape = self.corners[0].value.shape
+        real = [np.isfinite(corner.value) for corner in self.corners]
+        anchor = np.zeros(shape)
+        for corner, known in zip(self.corners[::-1], real[::-1], strict=True):
+            anchor = np.where(known, corner.value, anchor)
+        places = [
+            np.where(known, c.value, anchor) for c, known in zip(self.corners, real, strict=True)
+        ]
+        for j, slope in enumerate(self.slopes):
+            if not slope.flat:
+                low, high = self.ends(j)
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    bottom = slope.value / slope.bend
+                    inside = (slope.bend > 0.0) & (low < bottom) & (bottom < high)
+                places.append(np.where(inside, bottom, anchor))
+        best, level = anchor, np.zeros(shape)
+        for place in places:
+            value = self.losses(place, anchor)
+            best, level = np.where(value < level, place, best), np.minimum(value, level)
+        exists = np.ones(shape, bool)
+        for sign, order in ((1.0, range(len(self.slopes))), (-1.0, range(len(self.slopes))[::-1])):
+            # The outermost slope that is not beyond a corner at infinity, and its corner.
+            seen = np.zeros(shape, bool)
+            for j in order:
+                low, high = self.ends(j)
+                here = ~seen & (low < high)
+                slope, end = self.slopes[j], high if sign > 0 else low
+                falls = here & (sign * slope.value < 0.0) & (slope.bend == 0.0)
+                best = np.where(falls & np.isfinite(end), end, best)
+                exists &= ~falls
+                seen |= here
+        return best, exists
 
     def loss_terms(self, u: Array, origin: Array) -> Array:
         """What the losses change by where the corners between u and the origin move by the terms

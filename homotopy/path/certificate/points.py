@@ -280,7 +280,8 @@ def _above(slope: Part, alpha: Array, first: Array, last: Array, sign: float
 class Value:
     """The objective at k points.
 
-    ``primal = 1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; `size` is the sum of the absolute
+    ``primal = 1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``, all but the constant with the other
+    sign where alpha is the unknown (the dual of the same value); `size` is the sum of the absolute
     values of its terms; `absolute` tells whether the model says where each loss is zero.
     """
 
@@ -294,13 +295,14 @@ class Value:
     def of(cls, declared: Declaration, points: Points, target: Array) -> Value:
         """Of all points."""
         ts = points.places.t
-        origin, absolute = declared.origins(ts)
+        origin, absolute = declared.origins(ts, points.lines)
         losses = points.lines.losses(points.u, origin)
         half = 0.5 * np.einsum("ij,ij->i", points.alpha, points.w)
         linear = np.einsum("ij,ij->i", target, points.b)
         constant = np.array([float(declared.model.objective_constant(t)) for t in ts.tolist()])
+        sign = -1.0 if declared.model.unknown == "alpha" else 1.0
         return cls(
-            primal=half + losses.sum(axis=1) + linear + constant,
+            primal=sign * (half + losses.sum(axis=1) + linear) + constant,
             size=np.abs(half) + np.abs(losses).sum(axis=1) + np.abs(linear),
             constant=np.abs(constant),
             origin=origin,

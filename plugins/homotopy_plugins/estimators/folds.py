@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
-from homotopy_plugins.kernels.kernel_model import KernelModel
 from homotopy_plugins.models.lad_ramp import DEFAULT_STOP, ROUNDING
+from homotopy_plugins.models.ramp import RampModel
 
 __all__ = [
     "Begun",
@@ -100,14 +100,14 @@ class Recipe:
     options: dict[str, Any]
     s: float | None
 
-    def model(self, rows: Rows, C: float, gamma: float | None) -> KernelModel:
+    def model(self, rows: Rows, C: float, gamma: float | None) -> RampModel:
         with speaking_as(self.name, self.kind):
-            model: KernelModel = self.kind(
+            model: RampModel = self.kind(
                 rows.X, rows.y, C=C, gamma=gamma, sample_weight=rows.weight, **self.options
             )
             return model if self.s is None else model.varied(s=self.s)
 
-    def varied(self, model: KernelModel, *, C: float | None = None, s: float) -> KernelModel:
+    def varied(self, model: RampModel, *, C: float | None = None, s: float) -> RampModel:
         with speaking_as(self.name, self.kind):
             return model.varied(C=C, s=s)
 
@@ -180,9 +180,7 @@ def begin_along_c(
         return found
 
 
-def plain_point(
-    recipe: Recipe, model: KernelModel, start: Path | None
-) -> tuple[Path, Array, float]:
+def plain_point(recipe: Recipe, model: RampModel, start: Path | None) -> tuple[Path, Array, float]:
     """The first point of a path, its alpha, and the threshold that follows from it."""
     path = Homotopy(model, max_breakpoints=1).trace(start=start)
     return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)

@@ -42,10 +42,10 @@ from homotopy_plugins.estimators.folds import (
     weighted_median,
 )
 from homotopy_plugins.kernels.checks import check_size, finite, positive
-from homotopy_plugins.kernels.kernel_model import KernelModel, nearest_definite
+from homotopy_plugins.kernels.kernel_model import nearest_definite
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 from homotopy_plugins.models.lad_ramp import LADRamp
-from homotopy_plugins.models.ramp import ramp_parameters
+from homotopy_plugins.models.ramp import RampModel, ramp_parameters
 
 __all__ = ["Classifies", "Regresses", "RobustMachine", "chosen_point"]
 
@@ -59,7 +59,7 @@ AT_START = 1e-10
 class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
 
-    _kind: type[KernelModel]
+    _kind: type[RampModel]
     # What `audit` calls the target and how well it is met, and whether the least of that (1) or
     # the largest (-1) is worst.
     _called: tuple[str, str]
@@ -177,7 +177,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ the machine at one t
 
-    def _traced(self, model: KernelModel, start: Array | None) -> Path:
+    def _traced(self, model: RampModel, start: Array | None) -> Path:
         """The whole path; where it does not come to its end, what there is of it is kept."""
         try:
             return Homotopy(model).trace(start=start, progress=bool(self.verbose))
@@ -256,7 +256,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if self.projection_ is not None:
             X = X @ self.projection_
         model = self.path_.model
-        assert isinstance(model, KernelModel)
+        assert isinstance(model, RampModel)
         return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
 
     @abstractmethod

@@ -1,5 +1,5 @@
 """Kernel functions and what all kernel machines share."""
 
-from homotopy_plugins.kernels.kernel_model import KernelModel
+from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 
-__all__ = ["KernelModel"]
+__all__ = ["KernelModel", "KernelOptions"]

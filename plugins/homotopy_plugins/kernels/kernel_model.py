@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, LossModel, ModelError
+from homotopy import DataError, DenseGram, Gram, KernelGram, LinearGram, ModelError, Predictor
+from homotopy.gram import MEMORY
 from homotopy_plugins.kernels.checks import (
     check_kernel_range,
+    check_length,
     check_rows,
     check_scale,
     checked_weights,
@@ -26,7 +27,7 @@ from homotopy_plugins.kernels.checks import (
 )
 from homotopy_plugins.kernels.functions import KERNELS, Kernel, kernel_function, kernel_rows
 
-__all__ = ["KernelModel"]
+__all__ = ["KernelModel", "KernelOptions"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -39,28 +40,64 @@ ROUNDED, SINGLE = 1e-12, 1e-6
 TESTED_ROWS = 2000
 
 
-class KernelModel(LossModel):
-    """``f(x) = sum_i alpha_i sign_i K(x_i, x) + b`` with checked inputs.
+class KernelOptions(TypedDict, total=False):
+    """The keyword arguments that every kernel machine takes; see `KernelModel`."""
 
-    Subclasses call `_prepare` with the sign of each coordinate (labels for classification, ones
-    for regression) and declare their polyline.
+    kernel: Any
+    gamma: float | None
+    degree: int
+    coef0: float
+    fit_intercept: bool
+    sample_weight: npt.ArrayLike | None
+    cache_size: float
+
+
+class KernelModel(Predictor):
+    """``f(x) = sum_i alpha_i sign_i K(x_i, x) + b`` with checked inputs, for any loss.
+
+    A subclass hands over the rows with the sign of each (labels for classification, ones for
+    regression), declares its polyline and its span, and has predictions, kernels, sparse rows,
+    weights and an intercept.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix (n, d)
+        Samples; the kernel matrix (n, n) if ``kernel="precomputed"``.
+    sign : array (n,)
+        -1 or +1 for each row.
+    C : float
+        Weight of the loss against ``1/2 |w|^2``; `cost` is ``C * sample_weight``.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable
+        A callable takes (X, Z) and returns the matrix of kernel values.
+    gamma : float or None
+        Kernel width; None is 1/d.
+    degree, coef0
+        Of the poly and sigmoid kernels.
+    fit_intercept : bool
+        Whether f has an unpenalised intercept b.
+    sample_weight : array (n,), optional
+    cache_size : float
+        Megabytes for kernel columns; those beyond it are computed again when needed.
     """
 
-    def _prepare(
+    def __init__(
         self,
         X: Any,
+        sign: npt.ArrayLike,
         *,
-        sign: Array,
         C: float,
-        kernel: Any,
-        gamma: float | None,
-        degree: int,
-        coef0: float,
-        fit_intercept: bool,
-        sample_weight: npt.ArrayLike | None,
-        cache_size: float,
+        kernel: Any = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = False,
+        sample_weight: npt.ArrayLike | None = None,
+        cache_size: float = MEMORY,
     ) -> None:
         name = type(self).__name__
+        X = check_rows(X, name)
+        sign = np.array(sign, dtype=float)
+        check_length(sign, X.shape[0], "sign", name)
         self.C = positive(C, "C", name)
         self.kernel = kernel
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
@@ -85,22 +122,13 @@ class KernelModel(LossModel):
         if self.fit_intercept:
             self.border = sign[:, None].copy()
 
-    def varied(self, *, C: float | None = None, s: float | None = None) -> Self:
-        """The same model with another C or threshold; both share data and columns of the kernel.
-
-        `s` is the threshold of the theta-path or the end of the s-path.
-        """
+    def varied(self, *, C: float | None = None) -> Self:
+        """The same model with another C; both share data and columns of the kernel."""
         other = copy.copy(self)
         if C is not None:
             other.C = positive(C, "C", type(self).__name__)
             check_scale(other.C, self.sample_weight, self.gram.diag, type(self).__name__)
-        if s is not None:
-            other._set_threshold(s)
         return other
-
-    @abstractmethod
-    def _set_threshold(self, s: float) -> None:
-        """Take `s` as the threshold of the theta-path or the end of the s-path; sets `span`."""
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -126,7 +154,7 @@ class KernelModel(LossModel):
 
     @property
     def cost(self) -> Array:
-        """``C * sample_weight``, one value a sample."""
+        """``C * sample_weight``, one value per sample."""
         weighted: Array = self.C * self.sample_weight
         return weighted
 

@@ -13,23 +13,22 @@ continuous for every theta and s.  ``-dL`` is the polyline
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, ModelError, Slope
-from homotopy.gram import MEMORY
 from homotopy_plugins.kernels.checks import check_length, check_rows, finite, within_reach
-from homotopy_plugins.kernels.kernel_model import KernelModel
-from homotopy_plugins.models.ramp import ramp_parameters
+from homotopy_plugins.kernels.kernel_model import KernelOptions
+from homotopy_plugins.models.ramp import RampModel
 
 __all__ = ["HingeRamp"]
 
 Array = npt.NDArray[np.float64]
 
 
-class HingeRamp(KernelModel):
+class HingeRamp(RampModel):
     """Hinge-ramp support vector classification along theta or s.
 
     Parameters
@@ -38,14 +37,8 @@ class HingeRamp(KernelModel):
         Samples; the kernel matrix (n, n) if ``kernel="precomputed"``.
     y : array (n,)
         Labels of any two values; the larger (in sorted order) is the positive class.
-    C : float
-        Weight of the loss against ``1/2 |w|^2``.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable
-        A callable takes (X, Z) and returns the matrix of kernel values.
-    gamma : float or None
-        Kernel width; None is 1/d.
-    degree, coef0
-        Of the poly and sigmoid kernels.
+    C, **options
+        Weight of the loss and the options of the kernel; see `KernelModel`.
     path : {"theta", "s"}
         "theta": the outlier weight theta goes from 1 (plain SVC) to 0 at the threshold `s`;
         "s": the threshold goes from the smallest margin up to `s` at the weight `theta`.
@@ -53,11 +46,6 @@ class HingeRamp(KernelModel):
         The outlier weight on the s-path.
     s : float, at most 1
         The threshold on the theta-path; the end of the s-path.
-    fit_intercept : bool
-        Whether f has an unpenalised intercept b.
-    sample_weight : array (n,), optional
-    cache_size : float
-        Megabytes for kernel columns; those beyond it are computed again when needed.
 
     Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
     """
@@ -71,47 +59,30 @@ class HingeRamp(KernelModel):
         y: npt.ArrayLike,
         *,
         C: float,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
         path: str = "theta",
         theta: float = 0.0,
         s: float = 0.0,
-        fit_intercept: bool = False,
-        sample_weight: npt.ArrayLike | None = None,
-        degree: int = 3,
-        coef0: float = 0.0,
-        cache_size: float = MEMORY,
+        **options: Unpack[KernelOptions],
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
         self.classes, self.y = two_classes(y, rows.shape[0], name)
-        self.path, self.theta = ramp_parameters(path, theta, name)
-        self.parameter = self.path
-        self._set_threshold(s)
-        self._prepare(
-            rows,
-            sign=self.y,
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            fit_intercept=fit_intercept,
-            sample_weight=sample_weight,
-            cache_size=cache_size,
-        )
+        super().__init__(rows, self.y, path=path, theta=theta, s=s, C=C, **options)
 
-    def _set_threshold(self, s: float) -> None:
+    def _threshold(self, s: Any) -> float:
         name = type(self).__name__
-        self.s = within_reach(finite(s, "s", name), "s", name)
-        if self.s > 1.0:
+        value = within_reach(finite(s, "s", name), "s", name)
+        if value > 1.0:
             raise ModelError(
                 f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
             )
+        return value
+
+    def _set_span(self) -> None:
         self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)
+        theta, s = self.outliers_at(t)
         return (
             Slope("O", self.cost * theta),
             Jump(s),

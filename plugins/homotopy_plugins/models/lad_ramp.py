@@ -13,13 +13,12 @@ In ``u = f(x)``, ``-dL`` is the polyline
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError, Jump, Knot, Slope
-from homotopy.gram import MEMORY
 from homotopy_plugins.kernels.checks import (
     check_length,
     check_rows,
@@ -27,8 +26,8 @@ from homotopy_plugins.kernels.checks import (
     positive,
     within_reach,
 )
-from homotopy_plugins.kernels.kernel_model import KernelModel
-from homotopy_plugins.models.ramp import ramp_parameters
+from homotopy_plugins.kernels.kernel_model import KernelOptions
+from homotopy_plugins.models.ramp import RampModel
 
 __all__ = ["LADRamp"]
 
@@ -40,7 +39,7 @@ DEFAULT_STOP = 0.2
 ROUNDING = 1e-9
 
 
-class LADRamp(KernelModel):
+class LADRamp(RampModel):
     """Least-absolute-deviation ramp regression along theta or s.
 
     Parameters
@@ -49,8 +48,8 @@ class LADRamp(KernelModel):
         Samples; the kernel matrix (n, n) if ``kernel="precomputed"``.
     y : array (n,)
         Targets.
-    C, kernel, gamma, degree, coef0, fit_intercept, sample_weight
-        As in `HingeRamp`.
+    C, **options
+        Weight of the loss and the options of the kernel; see `KernelModel`.
     path : {"theta", "s"}
         "theta": the outlier weight theta goes from 1 (plain LAD regression) to 0 at threshold `s`;
         "s": the threshold goes from the largest residual down to `s_stop` at the weight `theta`.
@@ -72,49 +71,34 @@ class LADRamp(KernelModel):
         y: npt.ArrayLike,
         *,
         C: float,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
         path: str = "theta",
         theta: float = 0.0,
         s: float = 1.0,
         s_stop: float | None = None,
-        fit_intercept: bool = False,
-        sample_weight: npt.ArrayLike | None = None,
-        degree: int = 3,
-        coef0: float = 0.0,
-        cache_size: float = MEMORY,
+        **options: Unpack[KernelOptions],
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
-        self.y = _targets(y, rows.shape[0], name)
-        self.path, self.theta = ramp_parameters(path, theta, name)
-        self.parameter = self.path
-        self.s = _threshold(s, "s", name)
-        self.s_stop = None if s_stop is None else _threshold(s_stop, "s_stop", name)
-        self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
-        self._prepare(
-            rows,
-            sign=np.ones(self.y.size),
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            fit_intercept=fit_intercept,
-            sample_weight=sample_weight,
-            cache_size=cache_size,
-        )
+        self.y = checked_targets(y, rows.shape[0], name)
+        self.s_stop = None if s_stop is None else self._threshold(s_stop, "s_stop")
+        sign = np.ones(self.y.size)
+        super().__init__(rows, sign, path=path, theta=theta, s=s, C=C, **options)
 
-    def _set_threshold(self, s: float) -> None:
-        threshold = _threshold(s, "s", type(self).__name__)
+    def _threshold(self, s: Any, what: str = "s") -> float:
+        name = type(self).__name__
+        return within_reach(positive(s, what, name), what, name)
+
+    def _set_span(self) -> None:
+        self.span = (1.0, 0.0) if self.path == "theta" else (np.inf, self.s_stop or 0.0)
+
+    def _end_at(self, s: float) -> None:
         if self.path == "theta":
-            self.s = threshold
+            self.s = self._threshold(s)
         else:
-            self.s_stop = threshold
-            self.span = (np.inf, threshold)
+            self.s_stop = self._threshold(s)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        theta, s = (t, self.s) if self.path == "theta" else (self.theta, t)
+        theta, s = self.outliers_at(t)
         return (
             Slope("O+", self.cost * theta),
             Jump(self.y - s),
@@ -133,11 +117,8 @@ class LADRamp(KernelModel):
         return start, DEFAULT_STOP * start if self.s_stop is None else self.s_stop
 
 
-def _threshold(value: Any, what: str, name: str) -> float:
-    return within_reach(positive(value, what, name), what, name)
-
-
-def _targets(y: npt.ArrayLike, n: int, name: str) -> Array:
+def checked_targets(y: npt.ArrayLike, n: int, name: str) -> Array:
+    """Targets as finite numbers, one per row."""
     try:
         targets = np.array(y, dtype=float)
     except (TypeError, ValueError):
