@@ -48,7 +48,7 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array) -> str:
 
 
 def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
-    length = np.sqrt(problem.gram.diag)
+    length = np.sqrt(problem.gram.sizes)
     terms = length * float(length @ np.abs(alpha))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = terms / size

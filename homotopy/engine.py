@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from homotopy.checkpoint import Checkpoint, Keeper
 from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
+from homotopy.descent import descend
 from homotopy.diagnosis import cause_of_trouble
 from homotopy.errors import ModelError, PathError, TraceError, TraceInterrupted
 from homotopy.gram import DenseGram, Gram, LinearGram
@@ -241,11 +242,10 @@ class Homotopy:
 
     def _careful(self) -> Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
-        never = np.iinfo(np.int64).max
         return attrs.evolve(
             self,
             tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2),
-            windows=attrs.evolve(self.windows, heavy_across=never, heavy_along=never, wide=never),
+            windows=self.windows.closed(),
         )
 
 
@@ -343,6 +343,7 @@ class _Trace:
         self.first_piece: Index = NONE
         self.begun = self.settles = False
         self.guess: Guess | None = None
+        self.ridge: tuple[int, float] | None = None
         self.earlier: Unproven | None = None
 
     def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
@@ -404,7 +405,8 @@ class _Trace:
         """Solve the problem at the start of the span, exactly."""
         problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
         snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
-        if start is None and not snap.convex:
+        own = start is None and problem.model.initial_guess() is None
+        if (start is None and not snap.convex) or (own and not problem.gram.semidefinite):
             name = type(problem.model).__name__
             raise ModelError(
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
@@ -498,7 +500,7 @@ class _Trace:
     def _polished(self, snap: Snapshot, alpha: Array, b: Array) -> tuple[Array, Array]:
         """Bring a guess near, which is cheaper than making a distant one exact step by step; where
         the model is not convex it is left alone, because it chooses the local optimum."""
-        if not snap.convex:
+        if not (snap.convex and self.problem.gram.semidefinite):
             return alpha, b
         return convex_guess(self.problem, snap, alpha, b, self.tracker.pulse)
 
@@ -568,6 +570,8 @@ class _Trace:
                 self._ask()
             elif code == state.SOLVE:
                 self._solve()
+            elif code == state.INDEFINITE:
+                self._fall_off()
         except Failure:
             if now.in_jump in (state.ON_WAY, state.FACTORING) or not self.begun:
                 raise
@@ -687,7 +691,14 @@ class _Trace:
         t = float(now.t)
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
         before = tracker.piece.copy()
-        if not self.settles:
+        if self.ridge is not None:
+            alpha, b, piece = descend(
+                self.problem.gram, self.problem.border, snap, tracker.point(), *self.ridge
+            )
+            tracker.place(alpha, b)
+            tracker.piece[:], self.ridge = piece, None
+            tracker.log_changes(before)
+        elif not self.settles:
             first, last = self._branches()
             slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
             qp = ConditionalQP.build(self.problem, snap, target, slices, tracker.pulse)
@@ -702,9 +713,18 @@ class _Trace:
             raise TraceError(
                 f"at {self._place()} a residual of {tracker.residuals().max():.2g} is left"
             )
-        now.solved_by = 0 if self.settles else 1
+        now.solved_by = 0 if self.settles or not self.problem.gram.semidefinite else 1
         now.by_solver = self.options.d_step == "osqp"
         self.settles = False
+
+    def _fall_off(self) -> None:
+        """Coordinate `want` can go on only downhill: the active block with it is not definite any
+        more, and what was a local optimum is a ridge.  One more kind of jump."""
+        tracker, now = self.tracker, self.tracker.now
+        self.ridge = (int(now.want), -1.0 if now.way > 0 else 1.0)
+        tracker.refresh()
+        tracker.press(NONE)
+        now.by_solver = 1
 
     def _branches(self) -> tuple[Index, Index]:
         """The first and last slope of the convex branch on which each coordinate stands."""

@@ -16,7 +16,7 @@ Index = npt.NDArray[np.int64]
 
 
 class Gram(ABC):
-    """A symmetric positive semidefinite n x n matrix, by its products.
+    """A symmetric n x n matrix, by its products.
 
     Attributes
     ----------
@@ -24,10 +24,20 @@ class Gram(ABC):
         n.
     diag : ndarray of shape (n,)
         The diagonal.
+    semidefinite : bool
+        Whether no eigenvalue is negative, as a quadratic form has it unless alpha itself is what is
+        minimised over (`LossModel.unknown`); True by default.
     """
 
     size: int
     diag: Array
+    semidefinite: bool = True
+
+    @property
+    def sizes(self) -> Array:
+        """How large the numbers of each row are: with ``s_i`` these sizes, ``|Q_ij|`` is at most
+        ``sqrt(s_i s_j)`` or so.  The diagonal says it where Q is semidefinite."""
+        return self.diag if self.semidefinite else np.abs(self.diag)
 
     @abstractmethod
     def column(self, i: int) -> Array:

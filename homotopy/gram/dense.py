@@ -23,10 +23,13 @@ class DenseGram(Gram):
     Parameters
     ----------
     matrix : array of shape (n, n)
-        Symmetric positive semidefinite.
+        Symmetric.
+    semidefinite : bool
+        Whether it is positive semidefinite; see `Gram`.
     """
 
-    def __init__(self, matrix: npt.ArrayLike) -> None:
+    def __init__(self, matrix: npt.ArrayLike, *, semidefinite: bool = True) -> None:
+        self.semidefinite = semidefinite
         self._matrix = np.ascontiguousarray(matrix, dtype=float)
         if self._matrix.ndim != 2 or self._matrix.shape[0] != self._matrix.shape[1]:
             raise DataError(f"DenseGram: expected a square matrix, got shape {self._matrix.shape}")
@@ -41,6 +44,10 @@ class DenseGram(Gram):
         self.size = self._matrix.shape[0]
         self.diag = np.array(np.diagonal(self._matrix))
         self._every = np.arange(self.size)
+
+    @property
+    def sizes(self) -> Array:
+        return self.diag if self.semidefinite else np.abs(self._matrix).max(axis=1)
 
     def column(self, i: int) -> Array:
         row: Array = self._matrix[i]

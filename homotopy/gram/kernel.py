@@ -164,6 +164,8 @@ class KernelGram(Gram):
         whatever they take.
     inputs : sequence, optional
         What `columns` is made from; see `Gram.inputs`.
+    sizes : array of shape (n,), optional
+        Where Q is not positive semidefinite, how large each row is; see `Gram.sizes`.
     """
 
     def __init__(
@@ -173,7 +175,10 @@ class KernelGram(Gram):
         memory: float = MEMORY,
         *,
         inputs: Sequence[Any] | None = None,
+        sizes: npt.ArrayLike | None = None,
     ) -> None:
+        self.semidefinite = sizes is None
+        self._sizes = None if sizes is None else np.array(sizes, dtype=float)
         self._compute = columns
         self._inputs = (columns,) if inputs is None else tuple(inputs)
         self.diag = np.array(diag, dtype=float)
@@ -205,6 +210,10 @@ class KernelGram(Gram):
             held = self._held.held = _Held(self.size, self._most)
             self._stores.store.views.add(held)
         return self._stores.store, held
+
+    @property
+    def sizes(self) -> Array:
+        return self.diag if self._sizes is None else self._sizes
 
     def inputs(self) -> tuple[Any, ...]:
         return self._inputs
@@ -309,4 +318,5 @@ def with_rows(gram: Gram) -> Gram:
     def columns(index: Index) -> Array:
         return np.stack([gram.column(i) for i in index.tolist()])
 
-    return KernelGram(columns, gram.diag, inputs=gram.inputs())
+    sizes = None if gram.semidefinite else gram.sizes
+    return KernelGram(columns, gram.diag, inputs=gram.inputs(), sizes=sizes)

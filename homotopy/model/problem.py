@@ -48,7 +48,8 @@ class Problem:
         n = gram.size
         if n == 0:
             raise ModelError(f"{name}: the model has no coordinates")
-        if not np.all(np.isfinite(gram.diag)) or np.any(gram.diag < 0.0):
+        negative = gram.semidefinite and np.any(gram.diag < 0.0)
+        if not np.all(np.isfinite(gram.diag)) or negative:
             raise ModelError(
                 f"{name}: the diagonal of gram must be finite and not negative; a quadratic form "
                 "must be positive semidefinite"
@@ -76,6 +77,11 @@ class Problem:
                 )
         polylines = Polylines.compile(model.polyline(Affine.parameter()), n)
         polylines.check(start, stop)
+        if not gram.semidefinite and (model.unknown != "alpha" or polylines.jump.any()):
+            raise ModelError(
+                f"{name}: gram is not positive semidefinite, which needs a model that is minimised "
+                "over alpha (unknown = 'alpha') and whose polylines fall everywhere (no Jump)"
+            )
         moving = np.any(polylines.slope1) or np.any(polylines.corner1[:, ~polylines.jump])
         if not np.isfinite(start) and (moving or np.any(target.rate)):
             raise ModelError(

@@ -63,6 +63,9 @@ class Memory:
     ) -> None:
         self.problem, self.gram, self.border = problem, problem.gram, problem.border
         self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
+        if not self.gram.semidefinite:
+            # What a window leaves out is bounded by lengths, which there are none.
+            self.windows = self.windows.closed()
         self._tol, self._opt = (
             record(self.tolerances).view(np.recarray),
             record(self.windows).view(np.recarray),
@@ -127,18 +130,21 @@ class Memory:
     def _set_coordinates(self) -> None:
         n, m = self.border.shape
         gram, now = self.gram, self.now
-        heaviest = float(gram.diag.max())
+        heaviest = float(gram.sizes.max())
         weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
         # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
         now.rho = (heaviest if heaviest > 0.0 else 1.0) / weight if weight > 0.0 else 0.0
         fence = np.zeros(n, state.FENCE).view(np.recarray)
         spot = np.zeros(n, state.SPOT).view(np.recarray)
         spot.own = gram.diag
-        spot.diag = gram.diag + now.rho * (self.border**2).sum(axis=1)
+        beside = now.rho * (self.border**2).sum(axis=1)
+        spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
+        # Where Q is semidefinite all of 1 / bend is left, but for rounding.
+        now.floor = 0.5 if gram.semidefinite else 1e-12
         now.slanted = bool(np.any(self.problem.polylines.curvature))
-        fence.root = np.sqrt(spot.diag)
+        fence.root = np.sqrt(spot.weight)
         now.largest_root = float(fence.root.max())
-        now.unit = float(np.sqrt(gram.diag).mean()) or 1.0
+        now.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
         now.b_weight = float(np.abs(self.border).max(initial=0.0)) / now.unit
         self.here = state.Coordinates(
             u=np.zeros(n),

@@ -295,9 +295,9 @@ def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
     for k in range(size):
         v[k] = row[k]
     back_substitute(act.factor, size, v)
-    mass = here.spot[i].diag
+    mass = here.spot[i].weight
     for k in range(size):
-        mass += v[k] * v[k] * here.spot[act.index[k]].diag
+        mass += v[k] * v[k] * here.spot[act.index[k]].weight
     return tol.rank * EPS * (1.0 + math.sqrt(size)) * mass, mass
 
 
@@ -306,7 +306,7 @@ def tried(form, lines, here, act, mov, now, tol, i, least):  # type: ignore[no-u
     """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
     a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
     pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
-    if pivot > tol.dependent * here.spot[i].diag:
+    if pivot > tol.dependent * here.spot[i].weight:
         return pivot, 1
     rounding, mass = rounding_of(here, act, now, tol, i)
     if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
@@ -380,7 +380,7 @@ def arrive(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no
         imply(lines, here, now, i)
         # 1 / bend on the diagonal keeps it independent.
         pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-        append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
+        append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
         return
     rate = flat_rate(lines, here, now, i)
     if now.window == BY_TURN and rate != 0.0:
@@ -422,6 +422,10 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
         here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
     pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
     if verdict < 0:
+        bend = lines.slope[i, slope].bend
+        if bend > 0.0:
+            pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
+            append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
         now.want = i
         return INDEFINITE
     pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
@@ -631,12 +635,27 @@ def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ign
     corner = j if way > 0 else j - 1
     kind = lines.corner[i, corner].kind
     if kind == SEAM:
+        if not stands(form, lines, here, act, mov, now, tol, i, j + 1 if way > 0 else j - 1):
+            now.want = i
+            return INDEFINITE
         leave(form, lines, here, act, mov, win, rec, now, i, j + 1 if way > 0 else j - 1)
         return GO
     side: Any = np.int64(0)
     if kind == JUMP:
         side = -1 if way > 0 else 1
     return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
+
+
+@njit(**PART)
+def stands(form, lines, here, act, mov, now, tol, i, j):  # type: ignore[no-untyped-def]
+    """Whether coordinate i, coming from a flat slope, can stand on slope j: on a slanted one with a
+    form that is not semidefinite only where its pivot is positive."""
+    bend = lines.slope[i, j].bend
+    if bend == 0.0 or now.floor == 0.5 or is_active(lines, here, i):
+        return True
+    pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
+    rounding, mass = rounding_of(here, act, now, tol, i)
+    return pivot > max(rounding, 1e-10 * mass)
 
 
 @njit(**PART)
@@ -742,7 +761,7 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
             bend = lines.slope[i, piece // 2].bend
             if bend > 0.0:
                 pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-                append(form, lines, here, act, mov, win, now, i, max(pivot, 0.5 / bend))
+                append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
             continue
         pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, now.least)
         if verdict < 0:

@@ -78,7 +78,7 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
     rounding = 8.0 * EPS * abs(here.alpha[i]) + now.blur * abs(rate)
     if fence.root > 0.0:
         size = max(fence.scale, 0.01 * fence.root * now.length)
-        unit = min(unit, size / spot.diag) if unit > 0.0 else size / spot.diag
+        unit = min(unit, size / spot.weight) if unit > 0.0 else size / spot.weight
         rounding += now.noise / fence.root
     if spot.height > 0.0:
         # Where a response says nothing about alpha, alpha still has its ends.

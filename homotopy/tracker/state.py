@@ -68,15 +68,16 @@ SLOPE = _dtype("at rate bend")
 # The corners between which u is free, how the polyline stands off at mu = 1, the scale of u and
 # the length of the row of features (with the border): one cache line, all that a look takes.
 FENCE = _dtype("low low_rate high high_rate shift lift scale root")
-# What else belongs to a coordinate: the largest slope, the diagonal with and without the border,
-# the rate carried along by the moving slopes, the distance from low and high corner (on a knot:
+# What else belongs to a coordinate: the largest slope, the diagonal with the border, its weight
+# (the same but for forms that are not semidefinite), the diagonal without the border, the rate
+# carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
 # the response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner
 # j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and marks; who is
 # idle stands on a knot without being in the factor, because it depends on others there and none of
 # them has an end.
 SPOT = _dtype(
-    "height diag own carried gap_low gap_high bend miss miss_rate",
+    "height diag weight own carried gap_low gap_high bend miss miss_rate",
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
@@ -95,6 +96,8 @@ JUMP_ENTRY = _dtype("t before after", "rounds moved steps solver log log_end")
 NOW = _dtype(
     # the route, and how rho B B^T is weighted in the factor
     "tau start stop sign t mu dt dmu rho first last least "
+    # how much of its 1 / bend is at least left of the pivot of a slanted piece
+    "floor "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
     # largest speed of who is excused from its corners
     "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "

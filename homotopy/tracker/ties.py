@@ -315,7 +315,7 @@ def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
             elif found < 0 or i < found // 2:
                 if now.window == BY_TURN and spot.seat < 0:
                     continue
-                if freedom(form, lines, here, act, mov, now, i) > tol.held * spot.diag:
+                if freedom(form, lines, here, act, mov, now, i) > tol.held * spot.weight:
                     found = 2 * i + high
     if found >= 0:
         here.tied[here.tied.size - 1] = found

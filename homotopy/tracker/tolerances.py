@@ -145,6 +145,11 @@ class Windows:
     enough_along: int = 16
     rest: int = 8
 
+    def closed(self) -> Windows:
+        """All coordinates are looked at, always."""
+        never = np.iinfo(np.int64).max
+        return attrs.evolve(self, heavy_across=never, heavy_along=never, wide=never)
+
 
 def record(options: Tolerances | Windows) -> npt.NDArray[np.void]:
     """The options as compiled code reads them: an array of one record."""

@@ -111,7 +111,7 @@ class Tracker(Memory):
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
         if self.now.size_scale == 0.0:
             # With every corner at 0 the scale is what alpha can do to u.
-            heaviest = float(self.gram.diag.max())
+            heaviest = float(self.gram.sizes.max())
             possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
             self.now.size_scale = possible or 1.0
         self._measure(self.now.length**2)
@@ -239,6 +239,8 @@ class Tracker(Memory):
                     packed=np.zeros((self.width, room)),
                 )
             elif code == state.INDEFINITE:
+                if not self.gram.semidefinite and self._started and not now.settling:
+                    return code
                 self._refuse_indefinite()
             else:
                 about = {"where": self._where(), "want": int(now.want), "tied": int(now.tied)}
@@ -277,7 +279,9 @@ class Tracker(Memory):
     def _refuse_indefinite(self) -> None:
         index = np.append(self.active, self.now.want)
         values = np.linalg.eigvalsh(self.gram.block(index, index))
-        if values[0] < -1e-8 * max(values[-1], float(self.gram.diag.max())):
+        if self.gram.semidefinite and values[0] < -1e-8 * max(
+            values[-1], float(self.gram.diag.max())
+        ):
             raise ModelError(
                 f"gram is not positive semidefinite: a block of {index.size} coordinates has "
                 f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
@@ -329,7 +333,7 @@ class Tracker(Memory):
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
         now, b = self.now, np.abs(self.b)
-        now.norm = float(np.sqrt(self.here.spot.own @ self.alpha**2))
+        now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
         t = float(now.t) if self._started and not now.settling else self._settling_at
         scale = CORNER * nearest_corner(self.problem, t)
         if b.size:
@@ -675,7 +679,7 @@ class Tracker(Memory):
         block[np.diag_indices(index.size)] += extra
         rows, failed = scipy.linalg.lapack.dpotrf(block)
         count = index.size if failed == 0 else failed - 1
-        diag = self.here.spot.diag[index[:count]] + extra[:count]
+        diag = self.here.spot.weight[index[:count]] + extra[:count]
         weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > 1e-4 * diag))
         count = int(weak[0]) if weak.size else count
         if count + 16 > self._capacity:
@@ -693,6 +697,11 @@ class Tracker(Memory):
         product = self.gram.matvec(self.alpha)
         self.u[:] = product + self.border @ self.b
         self._measure(float(self.alpha @ product))
+
+    def point(self) -> tuple[Array, Array, Index]:
+        """alpha, b and the pieces, all up to date."""
+        self.write_alpha()
+        return self.alpha.copy(), self.b.copy(), self.piece.copy()
 
     def start_record(self) -> None:
         """The path begins here."""

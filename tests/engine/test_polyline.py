@@ -111,11 +111,11 @@ def test_a_malformed_declaration_is_refused(pieces, message):
         ),
         (
             (Slope("a", 1.0 - T), Knot("k", 0.0), Slope("b", 0.0)),
-            r"t=2 Knot 'k' of coordinate 0 lies between slopes -1 and 0; alpha must fall",
+            r"t=2 slope 'a' of coordinate 0 is -1 and slope 'b' is 0: alpha must fall.*Knot 'k'",
         ),
         (
             (Slope("a", 1.0), Jump(0.0), Slope("b", 3.0 - 2 * T)),
-            r"t=2 Jump of coordinate 0 lies between slopes 1 and -1; alpha must rise",
+            r"t=2 slope 'a' of coordinate 0 is 1 and slope 'b' is -1: alpha must rise",
         ),
     ],
 )

@@ -29,7 +29,9 @@ Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.integer[Any]]
 
-CHECKS = ("polyline", "border", "gap", "objective", "continuity", "jumps", "corners")
+CHECKS = (
+    "polyline", "border", "gap", "objective", "continuity", "jumps", "corners", "curvature",
+)  # fmt: skip
 SIDES = ("before", "after")
 # Points of one product with Q, and numbers of one array (half a megabyte stays in the cache).
 BATCH = 64
@@ -226,6 +228,9 @@ class Examination:
                 if until_failure and any(t.failed is not None for t in self.tallies.values()):
                     break
             self._fall()
+            if not self.problem.gram.semidefinite:
+                for k in np.unique(places.segment).tolist():
+                    self._curvature(k)
 
     def span(self) -> None:
         """Segments follow each other, from the start of the span to its end."""
@@ -406,11 +411,29 @@ class Examination:
         scale = np.maximum(p.scale, last.scale)
         move = _beside_border((p.w - last.w) / scale, self.problem.border / scale[:, None])
         change = p.alpha - last.alpha
-        if abs(float(change @ (p.w - last.w))) <= NULL * float(change**2 @ self.problem.gram.diag):
+        if abs(float(change @ (p.w - last.w))) <= NULL * float(change**2 @ self.problem.gram.sizes):
             # A direction null to rounding: w is known to the root of that only.
             move = 0.0
         fall = abs(p.objective - last.objective) / max(p.size, last.size)
         self.tallies["continuity"].add(max(move, fall), p.t, p.segment, 0)
+
+    def _curvature(self, k: int) -> None:
+        """The objective in alpha bends upwards on segment k, whichever way those on knots and
+        slanted pieces move."""
+        lines, named = self.problem.polylines, self.path.segments.pieces(k)
+        bend = np.where(named % 2 == 0, lines.curvature[np.arange(named.size), named // 2], 0.0)
+        active = np.flatnonzero((named % 2 == 1) | (bend > 0.0))
+        if active.size == 0:
+            return
+        block = self.problem.gram.block(active, active)
+        block = block + np.diag(np.where(bend[active] > 0.0, 1.0 / bend[active], 0.0))
+        left, values, _ = np.linalg.svd(self.problem.border[active], full_matrices=True)
+        rank = int(np.sum(values > 1e-12 * values.max(initial=0.0)))
+        free = left[:, rank:]
+        own = np.sqrt(self.problem.gram.sizes[active])
+        least = np.linalg.eigvalsh(free.T @ (block / np.outer(own, own)) @ free)[:1]
+        t = float(self.path.segments.start[k])
+        self.tallies["curvature"].add(float(np.maximum(-least, 0.0).sum()), t, k)
 
     def _remember(self, point: _Point) -> None:
         if self.sides and self.sides[0].t != point.t:
@@ -422,6 +445,7 @@ class Examination:
 
         Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from
         a point feasible for it: the objective falls by at least half the square of the move.
+        (A form that is not semidefinite promises no more than that it falls.)
         """
         if not self.sides:
             return
@@ -432,6 +456,7 @@ class Examination:
         change = after.alpha - before.alpha
         rounds = max(sum(jump.rounds for jump in here), 1)
         owed = 0.5 * max(float(change @ (after.w - before.w)), 0.0) / rounds
+        owed *= self.problem.gram.semidefinite
         short = owed - (before.objective - after.objective)
         first = here[0].objective_before - before.objective
         last = here[-1].objective_after - after.objective

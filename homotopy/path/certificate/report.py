@@ -47,7 +47,9 @@ class Certificate:
           objectives are from the recomputed ones, that those who change branch are those recorded,
           and that a recorded move is one;
         * corners: coordinates that stay on a jump corner all along a segment without being held
-          there by those on knots.
+          there by those on knots;
+        * curvature: where Q is not semidefinite, by how much the active block of a segment fails
+          to be positive definite (in alpha, where the border leaves it free).
     tol : float
     """
 

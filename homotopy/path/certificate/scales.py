@@ -76,7 +76,7 @@ class Known:
     def of(cls, path: Path) -> Known:
         """From the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
-        diag = path.problem.gram.diag
+        diag = path.problem.gram.sizes
         inner = _beside(path.problem.gram, border)
         rows = np.abs(border).max(axis=1, initial=0.0)
         largest = _largest_alpha(path)
@@ -178,11 +178,11 @@ def _beside(gram: Gram, border: Array) -> Array:
     """The diagonal of Q without what b makes up for: of ``P Q P`` with P the projection beside the
     border columns."""
     if not border.shape[1]:
-        return gram.diag
+        return gram.sizes
     inverse = np.linalg.pinv(border)
     part = gram.matmat(np.ascontiguousarray(inverse.T))
     both = border * (border @ (inverse @ part) - 2.0 * part)
-    return np.asarray(np.clip(gram.diag + both.sum(axis=1), 0.0, gram.diag))
+    return np.asarray(np.clip(gram.diag + both.sum(axis=1), 0.0, gram.sizes))
 
 
 def _smallest_corner(declared: Declaration, ends: Array) -> Array:
