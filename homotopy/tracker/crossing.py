@@ -87,7 +87,8 @@ def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped
         mov.across[k] = 0.0
     for c in range(act.column.size):
         act.column[c].across = act.column[c].target_rate = 0.0
-    now.solved = now.rated = now.ready = now.fresh = 0
+    now.solved = now.rated = now.fresh = 0
+    now.ready = min(now.ready, 1)
 
 
 @njit(**PART)
@@ -102,7 +103,8 @@ def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-unt
     now.sign = 1.0 if now.last > now.first else -1.0
     for c in range(act.column.size):
         act.column[c].target_rate = act.column[c].moves
-    now.solved = now.rated = now.ready = now.fresh = 0
+    now.solved = now.rated = now.fresh = 0
+    now.ready = min(now.ready, 1)
     while now.touched:
         i = here.few[now.touched - 1]
         change = flat_rate(lines, here, now, i) - here.spot[i].carried
@@ -315,7 +317,8 @@ def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         here.fence[i].lift = lift
         if lines.slope[i, j].bend == 0.0:
             pull_on(form, here, act, mov, now, i, lift)
-    now.solved = now.rated = now.ready = now.fresh = 0
+    now.solved = now.rated = now.fresh = 0
+    now.ready = min(now.ready, 1)
     now.in_jump = ACROSS
     return SOLVE if now.by_solver else GO
 

@@ -85,7 +85,7 @@ def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
         spike = work[0, j] * spike - work[1, j] * old
 
 
-@njit(**PART)
+@njit(**SUM)
 def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
     """Solve ``schur x = short`` for the border, x into ``column.rate``; return the rank.
 
@@ -112,9 +112,10 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
             r = column[q].order
             factor = schur[r, p] / schur[p, p]
             column[r].short -= factor * column[p].short
-            for e in range(rank, m):
-                o = column[e].order
-                schur[r, o] -= factor * schur[p, o]
+            # All of the row at once: what is left of the columns done with is not read again.
+            row, pivots = schur[r, :m], schur[p, :m]
+            for o in range(row.size):
+                row[o] -= factor * pivots[o]
     for q in range(rank - 1, -1, -1):
         p = column[q].order
         value = column[p].short

@@ -318,7 +318,7 @@ def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
 def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """Solve for the residuals of the active coordinates and move there, if no alpha leaves its
     knot by that: rounding of many steps, taken back before it counts."""
-    if not now.ready:
+    if now.ready < 2:
         prepare(form, lines, here, act, mov, now)
     size, x, move_by = now.actives, act.work[0], act.work[1]
     for k in range(size):

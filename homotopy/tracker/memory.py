@@ -67,12 +67,12 @@ class Memory:
             # What a window leaves out is bounded by lengths, which there are none.
             self.windows = self.windows.closed()
         self._tol, self._opt = (
-            record(self.tolerances).view(np.recarray),
-            record(self.windows).view(np.recarray),
+            state.records(record(self.tolerances)),
+            state.records(record(self.windows)),
         )
         n = self.gram.size
-        self._now = np.zeros(1, state.NOW).view(np.recarray)
-        self.now: Any = self._now[0]
+        self._now = state.records(np.zeros(1, state.NOW))
+        self.now: Any = state.Numbers(self._now)
         self._every = np.arange(n)
         self.repairs, self.doubt = 0, 0.0
         # Called at every pause; may raise to stop.
@@ -134,8 +134,8 @@ class Memory:
         weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
         # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
         now.rho = (heaviest if heaviest > 0.0 else 1.0) / weight if weight > 0.0 else 0.0
-        fence = np.zeros(n, state.FENCE).view(np.recarray)
-        spot = np.zeros(n, state.SPOT).view(np.recarray)
+        fence = state.records(np.zeros(n, state.FENCE))
+        spot = state.records(np.zeros(n, state.SPOT))
         spot.own = gram.diag
         beside = now.rho * (self.border**2).sum(axis=1)
         spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
@@ -184,7 +184,7 @@ class Memory:
             kept_index=np.zeros(0, dtype=np.int64),
             kept_alpha=np.zeros(0),
         )
-        self.column = np.zeros(m, state.COLUMN).view(np.recarray)
+        self.column = state.records(np.zeros(m, state.COLUMN))
         self._heaviest = np.zeros(m)
         self._most_mass = 0.0
         self._height = np.zeros(n)
@@ -265,9 +265,9 @@ class Memory:
             np.zeros(entries, dtype=np.int64),
             np.zeros((2, entries)),
             np.zeros((segments, 2, m)),
-            np.zeros(segments, state.SEGMENT).view(np.recarray),
-            np.zeros(log, state.ENTRY).view(np.recarray),
-            np.zeros(jumps, state.JUMP_ENTRY).view(np.recarray),
+            state.records(np.zeros(segments, state.SEGMENT)),
+            state.records(np.zeros(log, state.ENTRY)),
+            state.records(np.zeros(jumps, state.JUMP_ENTRY)),
         )
         old = getattr(self, "rec", None)
         if old is not None:

@@ -169,7 +169,7 @@ def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
             column.along += rate * here.border[i, c]
         else:
             column.across += rate * here.border[i, c]
-    now.ready = 0
+    now.ready = min(now.ready, 1)
 
 
 @njit(**PART)
@@ -332,7 +332,7 @@ def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-
         for k in range(now.looked):
             win.panel[line, k] = store[own, here.near[k]]
     if now.ready:
-        for r in range(act.column.size + 1):
+        for r in range(0 if now.ready == 2 else 1, act.column.size + 1):
             value = here.border[i, r - 1] if r else aim_of(form, lines, here, act, mov, now, i)
             for k in range(size):
                 value -= row[k] * act.half[r, k]
@@ -474,7 +474,7 @@ def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no
     equations where they are while alpha_i rises at rate 1."""
     size = now.actives
     pivot_of(form, lines, here, act, mov, now, i, 0.0)
-    if not now.ready:
+    if now.ready < 2:
         prepare(form, lines, here, act, mov, now)
     x = act.work[0]
     for k in range(size):

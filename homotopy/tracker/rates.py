@@ -213,16 +213,16 @@ def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def prepare(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
-    """``half = R^{-T} [aim, B]`` anew."""
-    size = now.actives
+    """``half = R^{-T} [aim, B]`` anew; the part of B only where it is not up to date."""
+    size, rows = now.actives, 1 if now.ready else act.column.size + 1
     for k in range(size):
         i = act.index[k]
         act.half[0, k] = aim_of(form, lines, here, act, mov, now, i)
-        for c in range(act.column.size):
+        for c in range(rows - 1):
             act.half[c + 1, k] = here.border[i, c]
-    for row in range(act.column.size + 1):
+    for row in range(rows):
         forward_substitute(act.factor, size, act.half[row])
-    now.ready = 1
+    now.ready = 2
 
 
 @njit(**SUM)
@@ -233,27 +233,29 @@ def finish(act, now, tol, x, out):  # type: ignore[no-untyped-def]
     """
     size, half, m = now.actives, act.half, act.column.size
     for c in range(m):
-        total, mass = 0.0, 0.0
-        for k in range(size):
-            part = half[c + 1, k] * x[k]
+        total, mass, own, right = 0.0, 0.0, half[c + 1, :size], x[:size]
+        for k in range(own.size):
+            part = own[k] * right[k]
             total += part
             mass += abs(part)
         act.column[c].mass = mass + abs(act.column[c].short)
         act.column[c].short += total
         for e in range(c + 1):
-            total = 0.0
-            for k in range(size):
-                total += half[c + 1, k] * half[e + 1, k]
+            total, other = 0.0, half[e + 1, :size]
+            for k in range(own.size):
+                total += own[k] * other[k]
             act.schur[c, e] = total
             act.schur[e, c] = total
     rank = 0
     if m:
         rank = eliminate_border(act.schur, act.column, tol.spread / now.rho)
-    for k in range(size):
-        value = x[k]
-        for c in range(m):
-            value -= act.column[c].rate * half[c + 1, k]
-        out[k] = value
+    result, right = out[:size], x[:size]
+    for k in range(result.size):
+        result[k] = right[k]
+    for c in range(m):
+        rate, own = act.column[c].rate, half[c + 1, :size]
+        for k in range(result.size):
+            result[k] -= rate * own[k]
     back_substitute(act.factor, size, out)
     return rank
 
@@ -281,7 +283,7 @@ def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
     """alpha_A', b' and w' for the present pieces; False where b must slide first."""
-    if not now.ready:
+    if now.ready < 2:
         prepare(form, lines, here, act, mov, now)
     size, m = now.actives, act.column.size
     for c in range(m):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.tracker.state import CORNER, SLOPE, Lines
+from homotopy.tracker.state import CORNER, SLOPE, Lines, records
 
 __all__ = ["empty_lines", "fill", "loss_terms", "nearest_corner", "scales"]
 
@@ -16,8 +16,8 @@ Array = npt.NDArray[np.float64]
 
 
 def empty_lines(n: int, corners: int) -> Lines:
-    slope = np.zeros((n, corners + 1), SLOPE).view(np.recarray)
-    corner = np.zeros((n, corners), CORNER).view(np.recarray)
+    slope = records(np.zeros((n, corners + 1), SLOPE))
+    corner = records(np.zeros((n, corners), CORNER))
     return Lines(slope, corner, np.zeros((0, corners + 1, 3)))
 
 
@@ -63,11 +63,13 @@ def loss_terms(problem: Problem, start: float, stop: float) -> Array:
     """On slope j the loss is ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``; the coefficients
     of 1, t, t^2 in c_ij, shape (n, K+1, 3).
 
-    Empty where the origin of the loss is not affine in t or crosses a corner.
+    Empty where the origin of the loss is not affine in t or crosses a corner, and where there is
+    no jump.
     """
     lines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
     nothing = np.zeros((0, k + 1, 3))
-    if start == stop:
+    if start == stop or (problem.gram.semidefinite and not lines.jump.any()):
+        # Objectives are kept up to date for jumps.
         return nothing
     times = (start, 0.5 * (start + stop), stop)
     origins = [problem.origin(t) for t in times]

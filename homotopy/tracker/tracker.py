@@ -453,6 +453,8 @@ class Tracker(Memory):
         if now.mass_along > now.carrying or now.mass_across > 0.0:
             self.reset_pull()
         target = self.problem.target(now.t)
+        # What was updated with every pivot is made anew.
+        now.ready = 0
         for attempt in range(2):
             if self.judge(target) <= tol.repair:
                 if attempt and now.in_jump == state.ON_WAY and now.along:

@@ -40,6 +40,8 @@ CHUNK = 65536
 BRIEF = 1e-8
 # A change v of alpha with v'Qv below this part of its terms is null to rounding.
 NULL = 1e-12
+# A move so small needs no explanation.
+NOTHING = 1e-12
 # At how many places `Path.objective` is called; it takes a product of its own each time.
 OBJECTIVES = 32
 # How many of the largest jumps a sample looks at.
@@ -506,7 +508,7 @@ class Examination:
 def _beside_border(move: Array, border: Array) -> float:
     """The largest of `move` without the multiples of the border columns in it: b makes up for
     these, and where a column of features is one of them w is known to its rounding only."""
-    if border.shape[1] and np.all(np.isfinite(move)):
+    if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > NOTHING:
         move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
     return float(np.abs(move).max())
 
