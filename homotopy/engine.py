@@ -412,18 +412,9 @@ class _Trace:
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
                 "give trace(start=...) a path or an alpha to begin from"
             )
-        if self.guess is None:
-            self.guess = self._guess(start)
-        tracker.place(*self.guess)
-        tracker.set_scales((problem.start, problem.stop))
-        tracker.assign(snap, *snap.branches(tracker.u))
-        tracker.settle(problem.start, snap, target)
-        if not tracker.off_by(target) <= tol.repair:
-            tracker.settle(problem.start, snap, target)
-        if not tracker.off_by(target) <= tol.accepted:
-            raise TraceError(
-                f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
-            )
+        standing = self.guess is None and self._stands(snap, target, start)
+        if not standing:
+            self._settle(snap, target, start)
         free = snap.convex and self._centre_border(snap)
         if free:
             # Everybody it moves is on a flat slope now: nothing is left to settle.
@@ -433,15 +424,57 @@ class _Trace:
         self.start_steps = int(tracker.now.steps)
         if not np.isfinite(problem.start):
             self.start, self.stop = self._finite_span()
-        tracker.load_model(self.start, self.stop)
-        tracker.head_along(self.start)
-        tracker.refresh()
+        if free or not standing:
+            tracker.load_model(self.start, self.stop)
+            tracker.head_along(self.start)
+            tracker.refresh()
         self._leave_corners()
         self.first_piece, self.begun = tracker.piece.copy(), True
         tracker.start_record()
         if self.start == self.stop or free:
             # A free intercept goes to one end of its interval as soon as t moves.
             tracker.record_point()
+
+    def _stands(self, snap: Snapshot, target: Array, start: Start) -> bool:
+        """Whether the end of another path, handed over as the start, is exact here as it is: then
+        there is nothing to solve."""
+        problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
+        other = start[0] if isinstance(start, tuple) and len(start) == 2 else start
+        if not isinstance(other, Path) or not np.isfinite(problem.start):
+            return False
+        t = float(start[1]) if isinstance(start, tuple) else None
+        guess = self._from_path(other, t, snap)
+        tracker.place(*guess)
+        tracker.set_scales((problem.start, problem.stop))
+        tracker.assign(snap, *snap.branches(tracker.u))
+        if np.any(tracker.side):
+            return False
+        tracker.load_model(self.start, self.stop)
+        tracker.head_along(self.start)
+        tracker.refresh()
+        if not tracker.off_by(target) <= tol.repair:
+            return False
+        tracker.rebuild(tol.well)
+        self.guess = guess
+        return True
+
+    def _settle(self, snap: Snapshot, target: Array, start: Start) -> None:
+        """Make a guess of the first point exact."""
+        problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
+        if self.guess is None:
+            self.guess = self._guess(start)
+        tracker.place(*self.guess)
+        tracker.set_scales((problem.start, problem.stop))
+        tracker.assign(snap, *snap.branches(tracker.u))
+        tracker.settle(problem.start, snap, target)
+        off = tracker.off_by(target)
+        if not off <= tol.repair:
+            tracker.settle(problem.start, snap, target)
+            off = tracker.off_by(target)
+        if not off <= tol.accepted:
+            raise TraceError(
+                f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
+            )
 
     def _leave_corners(self) -> None:
         """Cross the jumps on which coordinates are pinned at the start."""
@@ -463,9 +496,9 @@ class _Trace:
                 return convex_guess(problem, snap, pulse=self.tracker.pulse)
             start = own
         if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
-            return self._from_path(start[0], float(start[1]), snap)
+            return self._polished(snap, *self._from_path(start[0], float(start[1]), snap))
         if isinstance(start, Path):
-            return self._from_path(start, None, snap)
+            return self._polished(snap, *self._from_path(start, None, snap))
         try:
             alpha = np.array(start, dtype=float)
         except (TypeError, ValueError):
@@ -494,8 +527,7 @@ class _Trace:
         lines = start.problem.polylines
         if lines.names == problem.polylines.names:
             alpha = carry_over(alpha, start.pieces(t), lines.at(t), snap)
-        b = b if b.size == m else estimate_border(problem, snap, alpha)
-        return self._polished(snap, alpha, b)
+        return alpha, b if b.size == m else estimate_border(problem, snap, alpha)
 
     def _polished(self, snap: Snapshot, alpha: Array, b: Array) -> tuple[Array, Array]:
         """Bring a guess near, which is cheaper than making a distant one exact step by step; where

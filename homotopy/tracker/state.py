@@ -160,21 +160,26 @@ class Numbers:
     else.
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_record")
 
     def __init__(self, record: Any) -> None:
-        names = record.dtype.names
-        plain = record.view(np.ndarray)
-        object.__setattr__(self, "_fields", {name: plain[name] for name in names})
+        object.__setattr__(self, "_record", record.view(np.ndarray))
+        object.__setattr__(self, "_fields", {})
+
+    def _field(self, name: str) -> Any:
+        try:
+            field = self._fields[name] = self._record[name]
+        except (ValueError, IndexError):
+            raise AttributeError(name) from None
+        return field
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._fields[name][0]
-        except KeyError:
-            raise AttributeError(name) from None
+        field = self._fields.get(name)
+        return (self._field(name) if field is None else field)[0]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._fields[name][0] = value
+        field = self._fields.get(name)
+        (self._field(name) if field is None else field)[0] = value
 
 
 class Form(NamedTuple):
