@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import toys
+from scipy.optimize import linprog
 
 from homotopy import (
     DenseGram,
@@ -219,3 +222,53 @@ def test_a_model_that_breaks_its_word_on_the_way_keeps_what_was_traced():
     assert path is not None
     assert not path.complete
     assert path.certify().ok
+
+
+def test_the_end_of_a_path_is_where_the_next_begins():
+    class Walk(Shares):
+        unknown = "alpha"
+        span = (0.0, 1.0)
+        gram = DenseGram(X.T @ X + np.eye(4))
+
+        def __init__(self, start, stop):
+            self.price, self.change = start, stop - start
+
+        def polyline(self, t):
+            return Slope("most", 0.5), Knot("k", self.price + t * self.change), Slope("least", -0.5)
+
+    corners = rng.normal(size=(5, 4)) * 20.0
+    path = Homotopy(Walk(corners[0], corners[1])).trace()
+    for start, stop in itertools.pairwise(corners[1:]):
+        last, path = path, Homotopy(Walk(start, stop)).trace(start=(path, 1.0))
+        assert path.certify().ok
+        assert path.counts["start_steps"] == 0
+        np.testing.assert_allclose(path.alpha(0.0), last.alpha(1.0), atol=1e-13)
+        cold = Homotopy(Walk(start, stop)).trace()
+        np.testing.assert_allclose(path.alpha(1.0), cold.alpha(1.0), atol=1e-10)
+    # Elsewhere it is a guess like any other.
+    far = Homotopy(Walk(-corners[0], corners[1])).trace(start=(path, 0.5))
+    assert far.certify().ok
+
+
+def test_many_border_columns():
+    """Every quantile of a regression on 60 columns: a linear program with 61 border columns."""
+    wide = rng.normal(size=(150, 60))
+    target = wide @ rng.normal(size=60) + rng.standard_t(3, size=150)
+
+    class Quantiles(LossModel):
+        span = (0.5, 0.9)
+        gram = LinearGram(np.zeros((150, 1)))
+        border = np.column_stack([np.ones(150), wide])
+
+        def polyline(self, t):
+            return Slope("below", t), Knot("on", target), Slope("above", t - 1.0)
+
+    path = toys.certified(Quantiles())
+    for tau in (0.55, 0.8):
+        plain = linprog(
+            np.r_[np.zeros(61), np.full(150, tau), np.full(150, 1.0 - tau)],
+            A_eq=np.hstack([Quantiles.border, np.eye(150), -np.eye(150)]),
+            b_eq=target,
+            bounds=[(None, None)] * 61 + [(0.0, None)] * 300,
+        )
+        assert path.objective(tau) == pytest.approx(plain.fun, rel=1e-8)
