@@ -402,9 +402,11 @@ class _Trace:
                     "begun; allow more, or hand trace(start=...) a guess of its first point"
                 )
             path = self.path()
-            if not path.complete or self.tracker.doubt <= DOUBT:
+            # What is solved for leaves no residual to doubt it by.
+            doubt = self.tracker.doubt if earlier is None else INF
+            if not path.complete or doubt <= DOUBT:
                 return path
-            proven, path = proven_version(path, self.tracker.doubt)
+            proven, path = proven_version(path, doubt)
             if proven is not None:
                 return proven
             trouble = Unproven(f"what was followed to {self._place()} cannot be proven", path)
@@ -416,7 +418,8 @@ class _Trace:
         """The error that a user sees: what is proven, and why there is no more."""
         proven = [part for trouble in troubles if (part := trouble.proven()) is not None]
         path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
-        message = str(troubles[0])
+        # What only one attempt says of the problem is not so.
+        message = min((str(trouble) for trouble in troubles), key=lambda m: "no optimum" in m)
         if "no optimum exists" not in message:
             tracker = self.tracker
             cause = cause_of_trouble(
