@@ -9,19 +9,24 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from homotopy.model import Problem
+from homotopy.tracker.tables import spacing
 
 __all__ = ["cause_of_trouble"]
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 # Of some sixteen digits so many have to be left.
 DIGITS = 6.0
 # A column this many times its spread away from 0, and columns this far apart in size, cost digits.
 OFFSET, APART = 1e4, 1e5
+# Alphas this far apart in size, and eigenvalues, are beyond 16 digits.
+WIDE, SINGULAR = 1e14, 1e-10
 
 
-def cause_of_trouble(problem: Problem, alpha: Array, size: Array) -> str:
-    """What is wrong with the numbers, and the way out; `size` is the scale of each response."""
+def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index, t: float) -> str:
+    """What is wrong with the numbers, and the way out; `size` is the scale of each response at t,
+    `active` are the coordinates whose equations could not be solved."""
     lost = _lost_digits(problem, alpha, size)
     features = problem.gram.features()
     offset = apart = ""
@@ -41,10 +46,49 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array) -> str:
             "border columns or their rows differ too much in size, or say the same; bring them to "
             "one scale"
         )
+    far = _far_corners(problem, t)
+    if far:
+        return far
+    real = np.abs(alpha[alpha != 0.0])
+    if real.size and real.max() > WIDE * real.min():
+        return (
+            f"alpha runs from {real.min():.1g} to {real.max():.1g}: the rounding of the largest is "
+            "more than the smallest is; bring costs (C, weights), features and targets to one scale"
+        )
+    if _dependent(problem, active):
+        return (
+            "rows of Q depend on each other to within rounding; remove rows or columns that say "
+            "the same, or add a little to the diagonal of Q"
+        )
     return (
-        "rows of Q depend on each other to within rounding; remove rows or columns that say the "
-        "same, or add a little to the diagonal of Q"
+        "too many corners are met at once, or so nearly that 16 digits cannot tell them apart; "
+        "change the data a little (C, or a digit of the features) or bring them to one scale"
     )
+
+
+def _far_corners(problem: Problem, t: float) -> str:
+    """Corners far from 0 beside the distances between them."""
+    corner = problem.polylines.at(t).corner
+    away = float(np.median(np.abs(corner[np.isfinite(corner)]))) if corner.size else 0.0
+    apart = spacing(problem, t)
+    apart = apart[np.isfinite(apart)]
+    if not apart.size or not away > OFFSET * float(np.median(apart)):
+        return ""
+    return (
+        f"the corners (targets) are about {away:.3g} away from 0 and {float(np.median(apart)):.3g} "
+        "apart only; subtract their mean, or fit an intercept to what is left"
+    )
+
+
+def _dependent(problem: Problem, active: Index) -> bool:
+    """Whether the equations of those active are singular to within rounding, or nearly."""
+    if not 1 < active.size <= 1000:
+        return False
+    block, border = problem.gram.block(active, active), problem.border[active]
+    length = np.sqrt(np.maximum(np.diagonal(block), 0.0))
+    length = np.where(length > 0.0, length, 1.0)
+    values = np.linalg.eigvalsh(block / np.outer(length, length) + border @ border.T)
+    return bool(values[0] <= SINGULAR * values[-1])
 
 
 def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:

@@ -28,6 +28,7 @@ from homotopy.model import Jump, Knot, LossModel, Problem, Slope
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
 from homotopy.path.certificate import examine, proven_part
+from homotopy.path.polish import polished
 from homotopy.path.recorded import jump_records, segments_of
 from homotopy.progress import progress_bar
 from homotopy.runtime import announce_compilation, compiled, one_thread
@@ -42,6 +43,7 @@ Index = npt.NDArray[np.int64]
 Guess = tuple[Array, Array]
 Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
+INF = np.inf
 NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
 # Seconds between two calls of a callback while nothing is new.
@@ -50,6 +52,9 @@ BEAT = 0.1
 # there on a sample is looked at, of so many points; after a larger offence all segments, unless
 # they have more than so many numbers.
 DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
+# One that holds by less than a digit may be made better, and so is one in much doubt where that
+# takes no more than so many multiplications.
+CLEARLY, QUICKLY = 1e-9, 1e6
 # Jumps that are crossed late within this part of the span are as good as one.
 NEARBY = 1e-8
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
@@ -244,7 +249,7 @@ class Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
         return attrs.evolve(
             self,
-            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2),
+            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2, exact=1),
             windows=self.windows.closed(),
         )
 
@@ -295,11 +300,37 @@ class Unproven(TraceError):
         return self._proven
 
 
-def examined(path: Path, doubt: float) -> bool:
+def proven_version(path: Path, doubt: float) -> tuple[Path | None, Path]:
+    """`path` if it holds, or with its last digits solved for anew, or None; and what is left to be
+    proven a part of."""
+    better = polished(path, QUICKLY) if doubt > MUCH_DOUBT else None
+    if better is None:
+        if examined(path, doubt, CLEARLY):
+            return path, path
+        better = polished(path)
+    if better is not None:
+        better = _priced(better) if better.jumps else better
+        if examined(better, INF):
+            return better, better
+        if unbalanced(path):
+            # It only holds because larger alphas have left room in its balance.
+            return None, better
+    return path if examined(path, doubt) else None, path
+
+
+def unbalanced(path: Path) -> bool:
+    """Whether a border equation is off at the end of the path, by the terms it has there."""
+    t, problem = path.traced[1], path.problem
+    alpha, target = path.alpha(t), problem.target(t)
+    size = np.abs(problem.border).T @ np.abs(alpha) + np.abs(target)
+    return bool(np.any(np.abs(problem.border.T @ alpha - target) > MUCH_DOUBT * size))
+
+
+def examined(path: Path, doubt: float, tol: float = 1e-8) -> bool:
     """Whether `path` holds: a sample of it, or all where there is much doubt and that is quick."""
     if doubt > MUCH_DOUBT and len(path.segments) * path.problem.gram.size <= MUCH:
-        return path.certify().ok
-    return examine(path, SAMPLE).ok
+        return path.certify(tol).ok
+    return examine(path, SAMPLE, tol).ok
 
 
 class _Stopped(Exception):
@@ -372,12 +403,13 @@ class _Trace:
                     "begun; allow more, or hand trace(start=...) a guess of its first point"
                 )
             path = self.path()
-            if (
-                not path.complete
-                or self.tracker.doubt <= DOUBT
-                or examined(path, self.tracker.doubt)
-            ):
+            # What is solved for leaves no residual to doubt it by.
+            doubt = self.tracker.doubt if earlier is None else INF
+            if not path.complete or doubt <= DOUBT:
                 return path
+            proven, path = proven_version(path, doubt)
+            if proven is not None:
+                return proven
             trouble = Unproven(f"what was followed to {self._place()} cannot be proven", path)
         if earlier is None:
             raise trouble
@@ -387,10 +419,17 @@ class _Trace:
         """The error that a user sees: what is proven, and why there is no more."""
         proven = [part for trouble in troubles if (part := trouble.proven()) is not None]
         path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
-        message = str(troubles[0])
+        # What only one attempt says of the problem is not so.
+        message = min((str(trouble) for trouble in troubles), key=lambda m: "no optimum" in m)
         if "no optimum exists" not in message:
             tracker = self.tracker
-            cause = cause_of_trouble(self.problem, tracker.alpha, tracker.size_of_u())
+            cause = cause_of_trouble(
+                self.problem,
+                tracker.alpha,
+                tracker.size_of_u(),
+                tracker.active,
+                float(tracker.now.t),
+            )
             message = f"{message}: {cause}"
         error = TraceError(message)
         error.path = None if path is None else attrs.evolve(path, status=Status.FAILED)

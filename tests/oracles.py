@@ -395,6 +395,9 @@ class Examiner:
         self.common = np.zeros(len(self.peak), np.longdouble)
         for column in np.abs(problem.B).T:
             shares = column > 0
+            if np.any(shares & (self.length > 0)):
+                # Rows of zeros have no terms, however b was found.
+                shares &= self.length > 0
             self.common += column * np.median(self.peak[shares] / column[shares])
         # Where alpha ought to be 0 all the way: the slopes say what rounding is.
         self.usual = np.max([_real(p.line.slope_terms) for p in points], axis=(0, 2))

@@ -133,7 +133,8 @@ class Path:
 
     def _flat(self, rows: Index, piece: Index) -> tuple[Array, Array]:
         """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
-        lines, j, flat = self.problem.polylines, piece // 2, piece % 2 == 0
+        lines, j = self.problem.polylines, piece // 2
+        flat = (piece % 2 == 0) & (lines.curvature[rows, j] == 0.0)
         level = np.where(flat, lines.slope0[rows, j], 0.0)
         return level, np.where(flat, lines.slope1[rows, j], 0.0)
 

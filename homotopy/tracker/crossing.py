@@ -394,10 +394,11 @@ def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[
 @njit(**PART)
 def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Who would be pinned just past t?"""
-    code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
-    if code != GO:
-        return code
-    widen(form, lines, here, act, mov, win, now)
+    if not now.turning:
+        code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
+        if code != GO:
+            return code
+        widen(form, lines, here, act, mov, win, now)
     code = turn(form, lines, here, act, mov, win, rec, now, tol)
     if code == UNBOUNDED and not now.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.

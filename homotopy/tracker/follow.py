@@ -279,7 +279,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         now.mu = after
     move(lines, here, act, mov, now, tol, now.sign * length)
     now.steps += 1
-    if now.window != BY_TURN and off_course(lines, here, act, now, tol):
+    if now.window != BY_TURN and not tol.exact and off_course(lines, here, act, now, tol):
         # Before the end is written down: what comes next begins there.
         refine(form, lines, here, act, mov, now, tol)
     if recorded:

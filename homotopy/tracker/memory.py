@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.exact import Equations
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
@@ -82,6 +83,7 @@ class Memory:
         self._started = False
         self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
+        self._equations = Equations(problem) if self.tolerances.exact else None
         self._set_form()
         self._set_coordinates()
         self._set_motion()

@@ -708,7 +708,8 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
     for attempt in range(2):
         for i in range(here.u.size):
             du, fence = here.du[i], here.fence[i]
-            if here.spot[i].piece % 2 == 1 or abs(du) <= 1e-12 * largest:
+            waits = here.spot[i].idle
+            if (here.spot[i].piece % 2 == 1 and not waits) or abs(du) <= 1e-12 * largest:
                 continue
             off = fence.shift * now.mu
             room = fence.high + fence.high_rate * now.t + off - here.u[i]
@@ -737,7 +738,8 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
     if step > 0.0:
         now.moved_here = 1
     corner = here.spot[chosen].piece // 2 - (0 if way > 0 else 1)
-    if lines.corner[chosen, corner].kind == JUMP and not now.pin:
+    wall = here.spot[chosen].idle == 0 and lines.corner[chosen, corner].kind == JUMP
+    if wall and not now.pin:
         here.tied[here.tied.size - 1] = 2 * chosen + (1 if way > 0 else 0)
         now.walls = 1
         return WALLS
@@ -770,7 +772,10 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         if verdict > 0:
             append(form, lines, here, act, mov, win, now, i, pivot)
             continue
-        code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))
+        code = UNBOUNDED
+        if now.length > 0.0:
+            # (With w = 0 a direction that is null to rounding would leave nothing but rounding.)
+            code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))
         if code == UNBOUNDED:
             rest(lines, here, now, i)
         elif code != GO:

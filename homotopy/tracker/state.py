@@ -52,7 +52,7 @@ ROWS, DENSE, SPARSE = 0, 1, 2
 NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
 # What compiled code comes back with.
 GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = range(9)
-UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
+UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE, SHARPEN = range(9, 16)
 
 # Where a trace is: on its way; at a jump, about to flip, across it, at the end of a round, looking
 # ahead, on its way back; or at work on its factor.
@@ -115,7 +115,7 @@ NOW = _dtype(
     "mode along pin settling slanted actives solved rated ready "
     # the present point
     "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
-    "excused idles looks "
+    "excused idles looks turning "
     # counts and limits
     "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from homotopy.model import Problem
 from homotopy.tracker.state import CORNER, SLOPE, Lines, records
 
-__all__ = ["empty_lines", "fill", "loss_terms", "nearest_corner", "scales"]
+__all__ = ["empty_lines", "fill", "loss_terms", "nearest_corner", "scales", "spacing"]
 
 Array = npt.NDArray[np.float64]
 
@@ -57,6 +57,17 @@ def nearest_corner(problem: Problem, t: float) -> Array:
     real = np.isfinite(size) & (size > 0.0)
     least = np.where(real, size, np.inf).min(axis=1, initial=np.inf)
     return np.where(np.isfinite(least), least, 0.0)
+
+
+def spacing(problem: Problem, t: float) -> Array:
+    """For each coordinate the least distance between two of its corners at t: a target of 1e8 with
+    a threshold of 1 has to be known to a part of 1."""
+    corner = problem.polylines.at(t).corner
+    if corner.shape[1] < 2:
+        return np.full(len(corner), np.inf)
+    with np.errstate(invalid="ignore"):
+        apart = np.diff(corner, axis=1)
+    return np.asarray(np.where(apart > 0.0, apart, np.inf).min(axis=1))
 
 
 def loss_terms(problem: Problem, start: float, stop: float) -> Array:

@@ -80,6 +80,8 @@ class Tolerances:
         An intercept with no more room than this fraction of the scale is determined.
     well : float
         The Rayleigh quotient below which a guess gives up an active coordinate.
+    exact : int
+        1: points and rates are solved for in more digits (`homotopy.exact`), at every step.
     """
 
     near: float = 1e-11
@@ -105,6 +107,7 @@ class Tolerances:
     most_late: int = 5
     slack: float = 1e-9
     well: float = 1e-9
+    exact: int = 0
 
 
 @attrs.frozen(kw_only=True)

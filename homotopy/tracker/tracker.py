@@ -23,11 +23,12 @@ import numpy.typing as npt
 import scipy.linalg
 
 from homotopy.errors import ModelError, TraceError
+from homotopy.exact import affine
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
 from homotopy.tracker.memory import Memory
-from homotopy.tracker.tables import fill, loss_terms, nearest_corner, scales
+from homotopy.tracker.tables import fill, loss_terms, nearest_corner, scales, spacing
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["Tracker"]
@@ -140,7 +141,7 @@ class Tracker(Memory):
         slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
         self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
-        self.now.excused = 0
+        self.now.excused = self.now.turning = 0
         self._sum_terms()
 
     def _sum_terms(self) -> None:
@@ -213,6 +214,9 @@ class Tracker(Memory):
             )
             if code in (state.ARRIVED, state.ASK, state.SOLVE):
                 return code
+            if code == state.SHARPEN:
+                self._sharpen_rates()
+                continue
             if self.pulse is not None:
                 self.pulse()
             if code in (state.PAUSE, state.REPAIR):
@@ -333,7 +337,11 @@ class Tracker(Memory):
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
         now, b = self.now, np.abs(self.b)
-        now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
+        if self._phi is not None and self._equations is not None:
+            # Features are multiplied with w, which is solved for by itself.
+            now.norm = float(np.sqrt(max(square, 0.0)))
+        else:
+            now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
         t = float(now.t) if self._started and not now.settling else self._settling_at
         scale = CORNER * nearest_corner(self.problem, t)
         if b.size:
@@ -366,6 +374,7 @@ class Tracker(Memory):
     def _sizes(self) -> Array:
         return np.maximum(self.size_of_u(), 1e-300)
 
+    @QUIET
     def residuals(self) -> Array:
         """How far u of each coordinate is from its piece, as a fraction of its scale."""
         now, fence, j = self.now, self.here.fence, self.piece // 2
@@ -440,10 +449,29 @@ class Tracker(Memory):
         """The same; the worst, rounding and all, is remembered."""
         residuals = self.residuals()
         off = self._off_by(residuals, target)
-        worst = float(np.max([off, residuals.max()]))
+        apart = spacing(self.problem, self._settling_at if self.now.settling else float(self.now.t))
+        gap, beyond = self._gap(residuals), residuals * np.maximum(self._sizes() / apart, 1.0)
+        worst = float(np.max([off, gap, self._short(target), beyond.max()]))
         # What is no number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
         return off
+
+    def _short(self, target: Array) -> float:
+        """What the border equations are off by, whatever larger alphas have left there."""
+        if not target.size:
+            return 0.0
+        size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
+        return float((np.abs(self.column.off) / np.maximum(size, 1e-300)).max())
+
+    def _gap(self, residuals: Array) -> float:
+        """What the residuals cost, as a part of the objective: little on the scale of u may be much
+        beside steep slopes, and where all losses ought to be 0."""
+        cost = float((residuals * self._sizes()) @ self._height)
+        now = self.now
+        size = 0.5 * now.length**2 + float(np.abs(self.alpha) @ np.abs(self.u))
+        # (On flat slopes a loss is c(t) - a(t) u; the sums are over c.)
+        size += abs(now.sum0 + (now.sum1 + now.sum2 * now.t) * now.t)
+        return cost / size if size > 0.0 else (INF if cost > 0.0 else 0.0)
 
     def _maintain(self) -> None:
         """Recompute u; where the residual has grown, make the point exact again on the spot."""
@@ -455,6 +483,8 @@ class Tracker(Memory):
         target = self.problem.target(now.t)
         # What was updated with every pivot is made anew.
         now.ready = 0
+        if self._sharpen_point():
+            self.mend_end()
         for attempt in range(2):
             if self.judge(target) <= tol.repair:
                 if attempt and now.in_jump == state.ON_WAY and now.along:
@@ -467,6 +497,83 @@ class Tracker(Memory):
                 self.refresh()
         self.settle_here()
         self._heaviest[:] = 0.0
+
+    # ------------------------------------------------------------------ more digits
+
+    def _sharpen_rates(self) -> None:
+        """The rates of alpha_A, b and w from their equations, in more digits than compiled code
+        has."""
+        now, equations, active = self.now, self._equations, self.active
+        if equations is None or not equations.size(active.size):
+            return
+        slope, j, fence = self.lines.slope, self.piece // 2, self.here.fence
+        moves = slope.rate[self._every, j] * now.dt + self.lift * now.dmu
+        rate = np.where((self.piece % 2 == 0) & (self.here.spot.bend == 0.0), moves, 0.0)
+        rate[active] = self.act.rate[: active.size]
+        corner = self.lines.corner[active, np.minimum(j[active], self.lines.corner.shape[1] - 1)]
+        bend = self.here.spot.bend[active]
+        steep, divisor = bend == 0.0, np.where(bend > 0.0, bend, 1.0)
+        aim = affine(np.where(steep, corner.rate * now.dt, moves[active] / divisor),
+                     fence.shift[active], now.dmu)  # fmt: skip
+        target = np.array(self.column.target_rate)
+        found = equations.solve(
+            active,
+            np.where(steep, 0.0, 1.0 / divisor),
+            (aim, np.abs(aim).astype(float)),
+            (target.astype(np.longdouble), np.abs(target)),
+            rate,
+            np.array(self.column.lift),
+        )
+        if not (np.all(np.isfinite(found.alpha)) and np.all(np.isfinite(found.b))):
+            return
+        self.act.rate[: active.size] = found.alpha
+        self.column.rate[:] = found.b - now.rho * target
+        self.column.lift[:] = found.b
+        now.fastest, now.rated = float(np.abs(found.alpha).max(initial=0.0)), 0
+        if found.w.size:
+            self.mov.dw[: found.w.size] = found.w
+            mass = float(np.linalg.norm(self.mov.dw))
+            mass += float(np.abs(found.b).sum()) / float(np.sqrt(now.rho or 1.0))
+            now.rate_noise = self.tolerances.speed * EPS * mass
+
+    def _sharpen_point(self) -> bool:
+        """alpha_A, b and u from the equations of the present pieces; False where that cannot be, or
+        leads an alpha off its knot."""
+        now, equations, active = self.now, self._equations, self.active
+        if equations is None or not active.size or not equations.size(active.size):
+            return False
+        j, fence = self.piece[active] // 2, self.here.fence[active]
+        slope = self.lines.slope[active, j]
+        corner = self.lines.corner[active, np.minimum(j, self.lines.corner.shape[1] - 1)]
+        bend = self.here.spot.bend[active]
+        steep, divisor = bend == 0.0, np.where(bend > 0.0, bend, 1.0)
+        at, rate = np.where(steep, corner.at, slope.at), np.where(steep, corner.rate, slope.rate)
+        lift = np.where(steep, 0.0, fence.lift / divisor) + fence.shift
+        aim = affine(at, rate, now.t) / divisor + lift * np.longdouble(now.mu)
+        size = (np.abs(at) + np.abs(rate * now.t)) / divisor + np.abs(lift * now.mu)
+        t = self._settling_at if now.settling else float(now.t)
+        target = self.problem.target(t)
+        if now.settling:
+            target = target + self.column.target_rate * now.mu
+        share = np.where(steep, 0.0, 1.0 / divisor)
+        exact = target.astype(np.longdouble), np.abs(target)
+        found = equations.solve(active, share, (aim, size), exact, self.alpha, self.b)
+        before, b, off = self.alpha[active], self.b, self.overrun()
+        if not (np.all(np.isfinite(found.alpha)) and np.all(np.isfinite(found.b))):
+            return False
+        self.alpha[active], self.b = found.alpha, found.b
+        if self.overrun() > max(off, self.tolerances.accepted):
+            self.alpha[active], self.b = before, b
+            return False
+        if found.w.size:
+            self.mov.w[: found.w.size] = found.w
+            assert equations.phi is not None
+            self.u[:] = equations.phi @ found.w + self.border @ self.b
+            self._imply()
+        else:
+            self.refresh()
+        now.rated = now.fresh = 0
+        return True
 
     def settle_here(self) -> None:
         """Make the point exact where the route stands, and take the route up again."""
@@ -590,6 +697,7 @@ class Tracker(Memory):
         try:
             self.run()
             self.refresh()
+            self._sharpen_point()
         finally:
             now.settling, now.due, now.t = 0, 0, kept_t
             self.shift[:] = 0.0

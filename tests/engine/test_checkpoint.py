@@ -231,7 +231,10 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
     """The second attempt begins where the first did, in another process too."""
     monkeypatch.setattr("homotopy.engine.DOUBT", -1.0)
     # With windows first, without in the second attempt.
-    monkeypatch.setattr("homotopy.engine.examined", lambda path, doubt: path.counts["windows"] == 0)
+    monkeypatch.setattr(
+        "homotopy.engine.proven_version",
+        lambda path, doubt: (path if path.counts["windows"] == 0 else None, path),
+    )
     near = case("hinge", 90, 5, C=9.0)
     start = Homotopy(near.model()).trace()
 
@@ -253,7 +256,7 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
 def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
     """With the message of the first attempt and what was proven by then."""
     monkeypatch.setattr("homotopy.engine.DOUBT", -1.0)
-    monkeypatch.setattr("homotopy.engine.examined", lambda path, doubt: False)
+    monkeypatch.setattr("homotopy.engine.proven_version", lambda path, _: (None, path))
 
     def run():
         return Homotopy(case("hinge", 40, 5, C=10.0).model())

@@ -17,8 +17,26 @@ from homotopy import Homotopy, registry
 from homotopy.testing import hostile_problem, hostile_problems
 
 FEW, MANY = 300, 10_000
-# Part of the problems that may be declined; 2 % is the aim, about 3 % is what there is.
-DECLINED = 0.05
+# Part of the problems that may be declined.
+DECLINED = 0.02
+# Problems that were declined once, or worse, and why.
+MENDED = {
+    "near-equal rows kept an alpha along a null direction": 312,
+    "targets far from 0 beside an intercept": 778,
+    "nothing to trace was decided on rounding": 837,
+    "with all targets 0 the start moved off an exact guess": 2541,
+    "slanted pieces beside a timestamp, start": 438,
+    "slanted pieces beside a timestamp, on the way": 744,
+    "rates of Huber's loss on large features": 799,
+    "columns from 1e-8 to 1e8": 290,
+    "mean and variance, two tied": 639,
+    "a linear program in mixed units": 1907,
+    "a former, larger alpha left its rounding": 343,
+    "knots missed by some 1e-10, unnoticed": 1852,
+    "off by twice what the oracle allows": 1878,
+    "a path off by all of its response was certified": 2242,
+    "no optimum, it said": 2791,
+}
 
 
 def proved(seeds):
@@ -32,15 +50,20 @@ def proved(seeds):
     assert all(o.cause for o in declined)
 
 
-@pytest.mark.parametrize("first", range(0, FEW, 150))
-def test_hostile_problems(first):
-    proved(range(first, first + 150))
+def test_hostile_problems():
+    proved(range(FEW))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(FEW, MANY, 485))
+@pytest.mark.parametrize("first", range(FEW, MANY, 970))
 def test_many_hostile_problems(first):
-    proved(range(first, first + 485))
+    proved(range(first, first + 970))
+
+
+@pytest.mark.parametrize("seed", MENDED.values(), ids=MENDED.keys())
+def test_mended(seed):
+    outcome = examine(seed)
+    assert outcome.kind == "certified", outcome.cause
 
 
 # ---------------------------------------------------------------------- the problems

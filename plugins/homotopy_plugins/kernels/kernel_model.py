@@ -38,6 +38,8 @@ INDEFINITE = 1e-8
 ROUNDED, SINGLE = 1e-12, 1e-6
 # Rows on which definiteness of a kernel without a guarantee is tested beforehand.
 TESTED_ROWS = 2000
+# A column this many times its spread away from 0 is moved there.
+FAR = 10.0
 
 
 class KernelOptions(TypedDict, total=False):
@@ -305,9 +307,11 @@ class KernelModel(Predictor):
 
 
 def _middle(X: Array) -> Array:
-    """In each column the value nearest to the mean."""
+    """In each column that is far from 0 the value nearest to the mean, else 0."""
     nearest = np.argmin(np.abs(X - X.mean(axis=0)), axis=0)
-    return np.asarray(X[nearest, np.arange(X.shape[1])])
+    middle = X[nearest, np.arange(X.shape[1])]
+    # A column about as wide as it is far away loses no digits, and zeros in it stay zeros.
+    return np.where(np.abs(middle) > FAR * X.std(axis=0), middle, 0.0)
 
 
 def _check_symmetric(K: Array, name: str) -> Array:
