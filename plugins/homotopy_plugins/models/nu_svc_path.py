@@ -5,9 +5,12 @@
 
     min over f, b, rho  1/2 |f|^2 + sum_i w_i max(0, rho - y_i (f(x_i) + b)) - nu rho sum_i w_i
 
-With ``u = y (f(x) + b) - rho`` the polyline does not move, the second border target does:
+With ``u = y (f(x) + b) - rho + unit`` the polyline does not move, the second border target does:
 
-    L: w  |  E: knot at 0  |  R: 0
+    L: w  |  E: knot at unit  |  R: 0
+
+`unit` is the size of what one row adds to its own response.  It changes nothing but the numbers
+that f and rho are compared with where both ought to be 0.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from homotopy import Affine, Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, checked_weights, finite, span_of
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
-from homotopy_plugins.models.one_class_path import with_intercept
+from homotopy_plugins.models.one_class_path import unit_of, with_intercept
 
 if TYPE_CHECKING:
     from homotopy import Path
@@ -58,7 +61,8 @@ class NuSVCPath(KernelModel):
         Twice the weight of the lighter class over the weight of all rows: with a larger nu the two
         equations have no solution.
 
-    Signs: ``u_i = y_i f(x_i) - rho``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
+    Signs: ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}; rows with ``y f < rho`` are at
+    their bound.
     scikit-learn's ``NuSVC`` divides by rho so that the margin is at 1: its decision function is
     ``path.decision_function(X, t) / model.rho(path, t)``, and its C is ``1 / rho``.  Where the
     classes cannot be separated, rho and f are 0 for every nu below some positive one.
@@ -89,6 +93,7 @@ class NuSVCPath(KernelModel):
         self.span = start, stop
         with_intercept(options, name)
         super().__init__(rows, self.y, C=1.0, **options)
+        self.unit = unit_of(self)
         self.border = np.stack([self.y, np.ones(self.y.size)], axis=1)
         self.border_target = Affine.parameter() * np.array([0.0, float(weight.sum())])
 
@@ -107,11 +112,14 @@ class NuSVCPath(KernelModel):
         return min(value, self.largest_nu)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        return Slope("L", self.cost), Knot("E", 0.0), Slope("R", 0.0)
+        return Slope("L", self.cost), Knot("E", self.unit), Slope("R", 0.0)
 
     def rho(self, path: Path, t: float | npt.ArrayLike) -> Any:
         """The margin ``rho`` at t; an array of t is answered with one number for each."""
-        return -path.border_multipliers(t)[..., 1]
+        return self.unit - path.border_multipliers(t)[..., 1]
+
+    def objective_constant(self, t: float) -> float:
+        return -t * float(self.sample_weight.sum()) * self.unit
 
     def held_out_target(self, y: Any) -> Array:
         """Labels as -1 / +1; those the model was not fitted on are refused."""

@@ -4,14 +4,17 @@
 
     min over f, rho  1/2 |f|^2 + sum_i w_i max(0, rho - f(x_i)) - nu rho sum_i w_i      (its dual)
 
-With ``u = f(x) - rho`` the polyline does not move, the border target does:
+With ``u = f(x) - rho + unit`` the polyline does not move, the border target does:
 
-    out: w  |  edge: knot at 0  |  in: 0
+    out: w  |  edge: knot at unit  |  in: 0
+
+`unit` is the size of what one row adds to its own response.  It changes nothing but the numbers
+that f and rho are compared with where both ought to be 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,7 +24,7 @@ from homotopy import Affine, Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, finite, flag, span_of
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 
-__all__ = ["OneClassPath", "with_intercept"]
+__all__ = ["OneClassPath", "unit_of", "with_intercept"]
 
 Array = npt.NDArray[np.float64]
 
@@ -40,8 +43,8 @@ class OneClassPath(KernelModel):
         Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a part of the
         whole weight.
 
-    Signs: ``u_i = f(x_i) - rho``, ``f = sum_i alpha_i K(x_i, .)``; positive is usual.  This is the
-    decision function of scikit-learn's ``OneClassSVM``; `Path.intercept` is ``-rho``.  Held-out
+    Signs: the decision function is that of scikit-learn's ``OneClassSVM``, ``f(x) - rho`` with
+    ``f = sum_i alpha_i K(x_i, .)``: positive is usual; `Path.intercept` is ``-rho``.  Held-out
     labels, for `Path.validation_curve`, are +1 (usual) and -1.
     """
 
@@ -56,6 +59,7 @@ class OneClassPath(KernelModel):
         self.span = self._checked_span(nu)
         with_intercept(options, name)
         super().__init__(rows, np.ones(rows.shape[0]), C=1.0, **options)
+        self.unit = unit_of(self)
         self.border_target = Affine.parameter() * float(self.sample_weight.sum())
 
     def _checked_span(self, nu: Any) -> tuple[float, float]:
@@ -71,7 +75,23 @@ class OneClassPath(KernelModel):
         return None
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        return Slope("out", self.cost), Knot("edge", 0.0), Slope("in", 0.0)
+        return Slope("out", self.cost), Knot("edge", self.unit), Slope("in", 0.0)
+
+    def objective_constant(self, t: float) -> float:
+        return -t * float(self.sample_weight.sum()) * self.unit
+
+    def intercept(self, alpha: Array, b: Array) -> float:
+        """``-rho``."""
+        return float(b[0]) - self.unit
+
+    def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
+        values = super().evaluator(X)
+        return lambda alphas, bs: values(alphas, bs - self.unit)
+
+
+def unit_of(model: KernelModel) -> float:
+    """The mean of ``K_ii w_i``, what a row at its bound adds to its own response; 1 if that is 0."""
+    return float(np.mean(model.gram.diag * model.sample_weight)) or 1.0
 
 
 def with_intercept(options: KernelOptions, name: str) -> None:

@@ -42,8 +42,10 @@ class ROCPath(KernelModel):
     C : float
         Weight of the loss; the plain machine of this C is at ``share = 1/2`` and ``ratio = 1``.
     share : (start, stop), optional
-        The share of the positive class in the cost, each in [0, 1]; (0, 1) unless told otherwise.
-        At 0 nothing is called positive, at 1 everything is.
+        The share of the positive class in the cost, each in [0, 1]; (0.001, 0.999) unless told
+        otherwise.  At 0 nothing is called positive, at 1 everything is.  Near 1 the cost of the
+        negative class is what rounding leaves of ``1 - share``: go there where C times the kernel
+        is not large (below 1e4, say).
     ratio : (start, stop), optional
         Instead of `share`: ``C+ / C-``, each 0 or more, with ``C- = C`` fixed.
     **options
@@ -71,7 +73,7 @@ class ROCPath(KernelModel):
         if share is not None and ratio is not None:
             raise ModelError(f"{name}: give share or ratio, not both: they are two ways of one path")
         self.parameter = "share" if ratio is None else "ratio"
-        self.span = self._balance((0.0, 1.0) if ratio is share is None else ratio or share)
+        self.span = self._balance((0.001, 0.999) if ratio is share is None else ratio or share)
         options.setdefault("fit_intercept", True)
         super().__init__(rows, self.y, C=C, **options)
         heaviest = self.C * max(1.0, *self.span)
