@@ -40,8 +40,9 @@ def signs_of(y: Any, classes: Any, name: str) -> Array:
         raise DataError(f"{name}: held-out labels must be a list, got shape {labels.shape}")
     strange = labels[~np.isin(labels, classes)]
     if strange.size:
+        first, second = classes.tolist()
         raise DataError(
-            f"{name}: held-out label {strange[0]!r} is none of the two classes "
-            f"{classes[0]!r} and {classes[1]!r}"
+            f"{name}: held-out label {strange.tolist()[0]!r} is none of the two classes "
+            f"{first!r} and {second!r}"
         )
     return np.where(labels == classes[1], 1.0, -1.0)
