@@ -61,11 +61,11 @@ class NuSVCPath(KernelModel):
         Twice the weight of the lighter class over the weight of all rows: with a larger nu the two
         equations have no solution.
 
-    Signs: ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}; rows with ``y f < rho`` are at
-    their bound.
-    scikit-learn's ``NuSVC`` divides by rho so that the margin is at 1: its decision function is
-    ``path.decision_function(X, t) / model.rho(path, t)``, and its C is ``1 / rho``.  Where the
-    classes cannot be separated, rho and f are 0 for every nu below some positive one.
+    Signs: ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}; rows with ``y f < rho`` have
+    alpha at its bound.  scikit-learn's ``NuSVC`` divides by rho so that the margin is at 1: its
+    decision function is ``path.decision_function(X, t) / model.rho(path, t)``, that of the machine
+    with ``C = 1 / rho``.  Where the classes cannot be separated, rho and f are 0 for every nu below
+    some positive one.
     """
 
     parameter = "nu"

@@ -90,7 +90,7 @@ class OneClassPath(KernelModel):
 
 
 def unit_of(model: KernelModel) -> float:
-    """The mean of ``K_ii w_i``, what a row at its bound adds to its own response; 1 if that is 0."""
+    """The mean of ``K_ii w_i``: what a row at its bound adds to its own response; 1 for 0."""
     return float(np.mean(model.gram.diag * model.sample_weight)) or 1.0
 
 

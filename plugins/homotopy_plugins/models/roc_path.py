@@ -3,9 +3,9 @@
     min over f, b   1/2 |f|^2 + sum_i C_i max(0, 1 - y_i f(x_i)),     C_i = w_i C+  or  w_i C-
 
 Along `share` the sum of the two costs stays: ``C+ = 2 C share``, ``C- = 2 C (1 - share)``, and the
-plain machine is in the middle.  Along `ratio` the cost of the negative class stays: ``C+ = C ratio``,
-``C- = C``.  Every point of the path is the best machine for its costs, whereas the usual ROC curve
-moves the threshold of one machine that was fitted for other costs.
+plain machine is in the middle.  Along `ratio` the cost of the negative class stays:
+``C+ = C ratio``, ``C- = C``.  Every point of the path is the best machine for its costs, whereas
+the usual ROC curve moves the threshold of one machine that was fitted for other costs.
 """
 
 from __future__ import annotations
@@ -71,9 +71,12 @@ class ROCPath(KernelModel):
         rows = check_rows(X, name)
         self.classes, self.y = two_classes(y, rows.shape[0], name, "a support vector machine")
         if share is not None and ratio is not None:
-            raise ModelError(f"{name}: give share or ratio, not both: they are two ways of one path")
+            raise ModelError(
+                f"{name}: give share or ratio, not both: they are two ways of one path"
+            )
         self.parameter = "share" if ratio is None else "ratio"
-        self.span = self._balance((0.001, 0.999) if ratio is share is None else ratio or share)
+        given = share if ratio is None else ratio
+        self.span = self._balance((0.001, 0.999) if given is None else given)
         options.setdefault("fit_intercept", True)
         super().__init__(rows, self.y, C=C, **options)
         heaviest = self.C * max(1.0, *self.span)
