@@ -116,6 +116,8 @@ def hostile(seed):
         lighter = min(weight[given["y"] == sign].sum() for sign in (-1.0, 1.0))
         largest = 2.0 * lighter / weight.sum()
         given["nu"] = (None, float(rng.choice([0.5, 0.1, 0.01])) * largest)
+    if rng.random() < 0.15:
+        given |= {key: span[::-1] for key, span in given.items() if isinstance(span, tuple)}
     return family, given, K
 
 
@@ -173,9 +175,10 @@ def worst(family, given, K, path, t):
         off = knot - u
         gap, size = cost * np.maximum(0.0, off) - alpha * off, size + knot
     if border.size:
-        # The intercept has the rounding of the rows on the edge that it is found from.
+        # The intercept has the rounding of the rows on the edge that it is found from, or of
+        # most where all are at their bounds to within rounding.
         edge = (alpha > low) & (alpha < cost)
-        size = size + size[edge].max(initial=0.0)
+        size = size + max(size[edge].max(initial=0.0), np.median(size))
     gap = np.where(heavy, gap / room, 0.0) / np.where(size > 0.0, size, 1.0)
     return float(max(bounds.max(), equation.max(initial=0.0), np.abs(gap).max()))
 

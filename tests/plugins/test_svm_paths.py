@@ -298,6 +298,22 @@ def test_the_path_of_C_may_be_travelled_backwards():
         )
 
 
+def test_paths_of_nu_begin_anywhere():
+    X, y, _, Z = table(seed=14)
+    whole = certified(OneClassPath(X, nu=(1.0, 0.05), gamma=GAMMA))
+    for span in ((0.5, 0.2), (0.05, 1.0)):
+        part = certified(OneClassPath(X, nu=span, gamma=GAMMA))
+        np.testing.assert_allclose(
+            part.decision_function(Z, 0.3), whole.decision_function(Z, 0.3), atol=1e-9
+        )
+    whole = certified(NuSVCPath(X, y, nu=(None, 0.05), gamma=GAMMA))
+    for span in ((0.4, 0.2), (0.05, None)):
+        part = certified(NuSVCPath(X, y, nu=span, gamma=GAMMA))
+        np.testing.assert_allclose(
+            part.decision_function(Z, 0.3), whole.decision_function(Z, 0.3), atol=1e-9
+        )
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_scaled_features_scale_C(scale):
     X, y, _, Z = table()

@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import DataError, Jump, Knot, ModelError, PathError, Slope
+from homotopy import DataError, Jump, Knot, ModelError, PathError, Predictor, Slope
 from homotopy_plugins.kernels.checks import check_rows, check_scale, finite, span_of, within_reach
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
@@ -134,7 +134,9 @@ class ROCCurve:
         `path` may be that of a `ROCPath` or of any model that predicts two classes.  With
         `sample_weight` the rates are those of the weights.
         """
-        model = path._predictor()
+        model = path.model
+        if not isinstance(model, Predictor):
+            raise ModelError(f"ROCCurve.of: {type(model).__name__} predicts nothing on new rows")
         target = model.held_out_target(y)
         negative, positive = target < 0.0, target > 0.0
         if not (negative.any() and positive.any()):
