@@ -3,7 +3,7 @@
 Two overlapping Gaussian classes (unit variance, means a distance of 2 apart) in d = 10
 dimensions, rbf with gamma = 1/d and linear, an intercept.  svc, svr: C from 0.01 to 100; roc: the
 share of the positive class from 0.001 to 0.999 at C = 1; one-class: nu from 1 to 0.01; nu-svc: nu
-from the largest to 0.3.  libsvm runs with its default tolerance at 50 values, evenly spread (C: on
+from the largest to 0.5.  libsvm runs with its default tolerance at 50 values, evenly spread (C: on
 a log scale) and inside the span; "path in fits" is the time of the path in mean fits of libsvm.
 For "excess" it runs again with tol=1e-8: by how much its dual objective exceeds ours, worked out in
 double precision, at the worst of the 50 values and relative.  (libsvm keeps its kernel in single
@@ -100,11 +100,11 @@ def machines(family: str, X: Any, y: Any, target: Any, options: Mapping[str, Any
             lambda nu, **more: OneClassSVM(nu=nu, **options, **more).fit(X),
             np.linspace(0.011, 0.999, VALUES),
         )
-    largest = NuSVCPath(X, y, nu=(None, 0.3), **options).largest_nu
+    largest = NuSVCPath(X, y, nu=(None, 0.5), **options).largest_nu
     return (
-        lambda: NuSVCPath(X, y, nu=(None, 0.3), **options),
+        lambda: NuSVCPath(X, y, nu=(None, 0.5), **options),
         lambda nu, **more: NuSVC(nu=nu, **options, **more).fit(X, y),
-        np.linspace(0.301, 0.999 * largest, VALUES),
+        np.linspace(0.501, 0.999 * largest, VALUES),
     )
 
 

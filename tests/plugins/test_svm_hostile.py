@@ -18,7 +18,7 @@ from homotopy_plugins import NuSVCPath, OneClassPath, ROCPath, SVMPath
 
 FAMILIES = ("svc", "svr", "roc", "one-class", "nu-svc")
 FEW, MANY = 150, 1500
-TOL = 1e-8
+TOL = 1e-9
 
 
 # ---------------------------------------------------------------------- problems
@@ -215,26 +215,26 @@ def test_ugly_problems_are_right_or_declined():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(FEW, MANY, 270))
-def test_many_ugly_problems_are_right_or_declined(first):
-    proved(range(first, first + 270))
+def test_many_ugly_problems_are_right_or_declined():
+    proved(range(FEW, MANY))
 
 
-def test_the_check_sees_what_is_wrong():
-    family, given, K = hostile(0)
-    path = Homotopy(build(family, given)).trace()
-    t = float(np.mean(path.traced))
-    assert worst(family, given, K, path, t) <= TOL
-    for part in ("alpha", "intercept"):
-        assert worst(family, given, K, Spoiled(path, part), t) > TOL
+@pytest.mark.parametrize(("part", "size"), [("alpha", 1e-6), ("intercept", 1e-3)])
+def test_the_check_sees_what_is_wrong(part, size):
+    for seed in (4, 5, 6, 8, 9):
+        family, given, K = hostile(seed)
+        path = Homotopy(build(family, given)).trace()
+        t = float(np.mean(path.traced))
+        assert worst(family, given, K, path, t) <= TOL
+        assert worst(family, given, K, Spoiled(path, part, size), t) > TOL
 
 
 class Spoiled:
     """A path with one of its answers put wrong."""
 
-    def __init__(self, path, part):
-        self.path, self.part = path, part
+    def __init__(self, path, part, size):
+        self.path, self.part, self.size = path, part, size
 
     def __getattr__(self, name):
-        found = getattr(self.path, name)
-        return (lambda t: 1e-6 + found(t) * (1.0 + 1e-6)) if name == self.part else found
+        found, size = getattr(self.path, name), self.size
+        return (lambda t: size + found(t) * (1.0 + size)) if name == self.part else found
