@@ -10,7 +10,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from homotopy_plugins.baselines import CCCPResult, cccp
-from homotopy_plugins.models import MCP, SCAD, HingeRamp, LADRamp
+from homotopy_plugins.models import (
+    MCP,
+    SCAD,
+    HingeRamp,
+    LADRamp,
+    NuSVCPath,
+    OneClassPath,
+    ROCCurve,
+    ROCPath,
+    SVMPath,
+)
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
@@ -19,7 +29,19 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
 
 # Without the estimators: a star must not need scikit-learn.
-__all__ = ["MCP", "SCAD", "CCCPResult", "HingeRamp", "LADRamp", "cccp"]
+__all__ = [
+    "MCP",
+    "SCAD",
+    "CCCPResult",
+    "HingeRamp",
+    "LADRamp",
+    "NuSVCPath",
+    "OneClassPath",
+    "ROCCurve",
+    "ROCPath",
+    "SVMPath",
+    "cccp",
+]
 
 _ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
 

@@ -26,6 +26,7 @@ __all__ = [
     "flag",
     "number",
     "positive",
+    "span_of",
     "whole",
     "within_reach",
 ]
@@ -94,6 +95,13 @@ def number(value: Any, what: str, name: str) -> float:
     except OverflowError:
         raise ModelError(f"{name}: {what} must be finite, got an integer of that size") from None
     raise ModelError(f"{name}: {what} must be a number, got {value!r}")
+
+
+def span_of(value: Any, what: str, name: str) -> tuple[Any, Any]:
+    """`value` as a pair (start, stop), the two not looked at yet."""
+    if isinstance(value, tuple | list | np.ndarray) and len(value) == 2:
+        return value[0], value[1]
+    raise ModelError(f"{name}: {what} must be a pair (start, stop), got {value!r}")
 
 
 # ---------------------------------------------------------------------- ranges

@@ -1,7 +1,21 @@
-"""The losses, one file each."""
+"""The models, one file for each family."""
 
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 from homotopy_plugins.models.lad_ramp import LADRamp
+from homotopy_plugins.models.nu_svc_path import NuSVCPath
+from homotopy_plugins.models.one_class_path import OneClassPath
 from homotopy_plugins.models.penalties import MCP, SCAD
+from homotopy_plugins.models.roc_path import ROCCurve, ROCPath
+from homotopy_plugins.models.svm_path import SVMPath
 
-__all__ = ["MCP", "SCAD", "HingeRamp", "LADRamp"]
+__all__ = [
+    "MCP",
+    "SCAD",
+    "HingeRamp",
+    "LADRamp",
+    "NuSVCPath",
+    "OneClassPath",
+    "ROCCurve",
+    "ROCPath",
+    "SVMPath",
+]

@@ -18,9 +18,10 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import DataError, Jump, Knot, ModelError, Slope
-from homotopy_plugins.kernels.checks import check_length, check_rows, finite, within_reach
+from homotopy import Jump, Knot, ModelError, Slope
+from homotopy_plugins.kernels.checks import check_rows, finite, within_reach
 from homotopy_plugins.kernels.kernel_model import KernelOptions
+from homotopy_plugins.kernels.labels import signs_of, two_classes
 from homotopy_plugins.models.ramp import RampModel
 
 __all__ = ["HingeRamp"]
@@ -66,7 +67,7 @@ class HingeRamp(RampModel):
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
-        self.classes, self.y = two_classes(y, rows.shape[0], name)
+        self.classes, self.y = two_classes(y, rows.shape[0], name, "hinge-ramp")
         super().__init__(rows, self.y, path=path, theta=theta, s=s, C=C, **options)
 
     def _threshold(self, s: Any) -> float:
@@ -93,34 +94,4 @@ class HingeRamp(RampModel):
 
     def held_out_target(self, y: Any) -> Array:
         """Labels as -1 / +1; those the model was not fitted on are refused."""
-        labels = np.asarray(y)
-        if labels.ndim != 1 or labels.size == 0:
-            raise DataError(
-                f"{type(self).__name__}: held-out labels must be a list, got shape {labels.shape}"
-            )
-        strange = labels[~np.isin(labels, self.classes)]
-        if strange.size:
-            raise DataError(
-                f"{type(self).__name__}: held-out label {strange[0]!r} is none of the two classes "
-                f"{self.classes[0]!r} and {self.classes[1]!r}"
-            )
-        return np.where(labels == self.classes[1], 1.0, -1.0)
-
-
-def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
-    """The two labels in sorted order, and y as -1 / +1."""
-    labels = np.asarray(y)
-    check_length(labels, n, "y", name)
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(f"{name}: y[{i}] is {labels[i]}; labels must be finite")
-    try:
-        classes = np.unique(labels)
-    except TypeError:
-        raise DataError(f"{name}: y mixes labels that cannot be compared") from None
-    if classes.size != 2:
-        shown = ", ".join(str(c) for c in classes[:10])
-        if classes.size == 1:
-            raise DataError(f"{name}: y has one class ({shown}); hinge-ramp separates two")
-        raise DataError(f"{name}: y has {classes.size} classes ({shown}); hinge-ramp separates two")
-    return classes, np.where(labels == classes[1], 1.0, -1.0)
+        return signs_of(y, self.classes, type(self).__name__)
