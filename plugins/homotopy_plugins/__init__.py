@@ -1,7 +1,7 @@
-"""Robust support vector machines as plugins of the `homotopy` engine.
+"""Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV` and `RobustSVRCV` need scikit-learn, which is imported when
-one of them is asked for: install ``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV` and `TrendFilterRegressor` need scikit-learn,
+which is imported when one of them is asked for: install ``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -10,18 +10,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from homotopy_plugins.baselines import CCCPResult, cccp
-from homotopy_plugins.models import HingeRamp, LADRamp
+from homotopy_plugins.models import CappedL1, ElasticNet, HingeRamp, LADRamp, Lasso, TrendFilter
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
     from homotopy_plugins.estimators import RobustSVCCV as RobustSVCCV
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
+    from homotopy_plugins.estimators import TrendFilterRegressor as TrendFilterRegressor
 
 # Without the estimators: a star must not need scikit-learn.
-__all__ = ["CCCPResult", "HingeRamp", "LADRamp", "cccp"]
+__all__ = [
+    "CCCPResult",
+    "CappedL1",
+    "ElasticNet",
+    "HingeRamp",
+    "LADRamp",
+    "Lasso",
+    "TrendFilter",
+    "cccp",
+]
 
-_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
+_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor")
 
 
 def __getattr__(name: str) -> Any:
