@@ -94,11 +94,12 @@ def test_every_point_is_a_local_optimum_and_many_are_global(way):
             assert ours >= least - 1e-9
             hits += ours <= least + 1e-9
             total += 1
-    assert hits >= 0.4 * total
+    # From the lasso more often than from least squares.
+    assert hits >= (0.4 if way == "lam" else 0.7) * total
 
 
 def test_far_caps_give_the_lasso():
-    path = certified(CappedL1(X, Y, cap=100.0, fit_intercept=True))
+    path = certified(CappedL1(X, Y, cap=100.0, path="lam", fit_intercept=True))
     lasso = certified(Lasso(X, Y, fit_intercept=True))
     for lam in places(lasso, 50):
         np.testing.assert_allclose(path.solution(lam), lasso.solution(lam), atol=1e-9)
@@ -114,7 +115,7 @@ def test_the_path_along_the_cap_begins_at_the_lasso():
 
 
 def test_large_coefficients_are_not_shrunk():
-    path = certified(CappedL1(X, Y, cap=1.0))
+    path = certified(CappedL1(X, Y, cap=1.0, path="lam"))
     beta = path.solution(path.traced[1])
     kept = np.abs(beta) > 1.0
     assert kept.tolist() == [True, True, False, False, False]
@@ -123,7 +124,7 @@ def test_large_coefficients_are_not_shrunk():
 
 
 def test_predictions_and_sparse_rows():
-    path = certified(CappedL1(sp.csr_matrix(X), Y, cap=1.0, fit_intercept=True))
+    path = certified(CappedL1(sp.csr_matrix(X), Y, cap=1.0, path="lam", fit_intercept=True))
     lam = path.traced[1] / 3.0
     expected = X @ path.solution(lam) + path.intercept(lam)
     np.testing.assert_allclose(path.decision_function(X, lam), expected)
@@ -137,7 +138,7 @@ def test_a_ridge_allows_dependent_columns_and_more_columns_than_rows():
         DataError, match=r"CappedL1: the columns of X depend on each other \(column [34]"
     ):
         CappedL1(wide, Y[:6], cap=1.0)
-    path = certified(CappedL1(wide, Y[:6], cap=0.5, ridge=0.1))
+    path = certified(CappedL1(wide, Y[:6], cap=0.5, path="lam", ridge=0.1))
     for t in places(path, 9):
         assert offence(path, wide, Y[:6], t, path_of="lam", cap=0.5, lam=0.0, ridge=0.1) < 1e-9
 

@@ -65,6 +65,13 @@ def test_break_points_are_those_of_lars(shape):
     np.testing.assert_allclose(path.solution(path.breakpoints), coefficients.T, atol=1e-9)
 
 
+def test_the_sign_of_an_intercept_makes_no_break_point():
+    far = X + RNG.standard_normal(12)
+    path = certified(Lasso(far, Y, fit_intercept=True))
+    alphas, _, _ = lars_path(far - far.mean(axis=0), Y - Y.mean(), method="lasso")
+    np.testing.assert_allclose(path.breakpoints, alphas * 40, rtol=1e-9, atol=1e-11)
+
+
 def test_non_negative_break_points_are_those_of_lars():
     path = certified(Lasso(X, Y, positive=True))
     alphas, _, coefficients = lars_path(X, Y, method="lasso", positive=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Self
 
 import attrs
@@ -13,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from homotopy import Certificate, DataError, Homotopy, ModelError, Path, TraceError, ValidationCurve
 from homotopy_plugins.kernels.checks import check_size, finite, whole
+from homotopy_plugins.models.least_squares import not_negative
 from homotopy_plugins.models.trend_filter import TrendFilter
 
 __all__ = ["TrendFilterRegressor"]
@@ -20,8 +22,6 @@ __all__ = ["TrendFilterRegressor"]
 Array = npt.NDArray[np.float64]
 
 RULES = ("gcv", "aic", "bic", "cv")
-# Break-points whose alpha is held at a time.
-BATCH = 256
 
 
 class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -107,7 +107,8 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         z = _column(X, name)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(z, y)
-        weight = _check_sample_weight(sample_weight, z, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(sample_weight, z, dtype=np.float64)
+        not_negative(weight, "sample_weight", name)
         check_size(y, "y", name)
         used = weight > 0.0
         if not np.any(used):
@@ -161,12 +162,19 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _criterion(self, path: Path, within: float, rows: int) -> Array:
         """The rule at every break-point."""
         assert isinstance(path.model, TrendFilter)
-        places, error, knots = path.breakpoints, [], []
-        for k in range(0, places.size, BATCH):
-            part = places[k : k + BATCH]
-            error.append(path.model.squared_error(part, path.alpha(part)))
-            knots += [_knots(path, t).size for t in part.tolist()]
-        rss = np.maximum(np.concatenate(error) + within, np.finfo(float).tiny)
+        segments, model = path.segments, path.model
+        active = np.split(segments.active, segments.offset[1:-1])
+        alphas = np.split(segments.alpha_stop, segments.offset[1:-1])
+        # What enters or leaves at a break-point is 0 there.
+        knots = [np.intersect1d(i, j).size for i, j in pairwise(active)]
+        knots = [0, *knots, active[-1].size]
+        error = [
+            model.squared_error(lam, i, alpha)
+            for lam, i, alpha in zip(segments.stop.tolist(), active, alphas, strict=True)
+        ]
+        error.insert(0, model.squared_error(path.traced[0], active[0][:0], np.empty(0)))
+        places = np.append(path.traced[0], segments.stop)
+        rss = np.maximum(np.array(error) + within, np.finfo(float).tiny)
         df = np.array(knots) + self.order + 1.0
         if self.lam == "gcv":
             with np.errstate(divide="ignore"):

@@ -9,7 +9,8 @@ With the minimum beta0 of the quadratic part and ``G = X^T X + ridge I`` that pa
 
     0  |  jump at -cap  |  lam w  |  knot at 0  |  -lam w  |  jump at cap  |  0
 
-shifted by -beta0.  (Coefficients are multiplied by the length of their columns.)  G must be definite: more rows than columns, none of them dependent, or a ridge.
+shifted by -beta0 (and stretched: coefficients are multiplied by the length of their columns).  G
+must be definite: more rows than columns, none of them dependent, or a ridge.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class CappedL1(LeastSquares):
     y : array (n,)
     cap : float
         From where on a coefficient pays no more; the end of the path along the cap.
-    path : {"lam", "cap"}
-        "lam": lam goes from 0 (least squares) to `lam`; "cap": the cap comes down from infinity
-        (the lasso) to `cap`.
+    path : {"cap", "lam"}
+        "cap": the cap comes down from infinity (the lasso) to `cap`; "lam": lam goes from 0 (least
+        squares) to `lam`.  The first ends at the better optima: from least squares, coefficients
+        that are large by chance stay beyond the cap.
     lam : float, optional
         The weight of the penalty, or where it ends; by default the least at which the lasso has no
         coefficient, and a tenth of that along the cap.
@@ -67,7 +69,7 @@ class CappedL1(LeastSquares):
         y: npt.ArrayLike,
         *,
         cap: float,
-        path: str = "lam",
+        path: str = "cap",
         lam: float | None = None,
         ridge: float = 0.0,
         weights: npt.ArrayLike | None = None,
@@ -91,7 +93,7 @@ class CappedL1(LeastSquares):
         length = np.sqrt(column_squares(columns) + self.ridge)
         self.scale = np.exp2(np.round(np.log2(np.where(length > 0.0, length, 1.0))))
         features, self.beta0, self.constant = self._quadratic(columns, target, name)
-        # What is 0 whatever it pays, pays nothing: a zero column, or all if nothing is to be fitted.
+        # What is 0 whatever it pays, pays nothing: a zero column, or all where there is no trend.
         moves = (column_squares(columns) > 0.0) & bool(np.any(self.beta0))
         self.price = np.where(moves, self.weights, 0.0) / self.scale
         self.gram = LinearGram(features)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear
 
-from homotopy import Jump, Knot, LinearGram, ModelError, Slope
+from homotopy import DenseGram, Gram, Jump, Knot, LinearGram, ModelError, Slope
 from homotopy_plugins.kernels.checks import finite, flag
 from homotopy_plugins.models.least_squares import LeastSquares, column_squares, ridge_weight
 
@@ -32,6 +32,8 @@ Array = npt.NDArray[np.float64]
 
 # A correlation with the residual below this part of its terms is rounding.
 ROUNDED = 1e-13
+# No intercept has this size, in parts of y.
+NEVER = 1e6
 # Where columns of which one reaches so many times farther than another cannot be told from 0.
 FAR, LAST = 1e5, 1e-10
 
@@ -59,7 +61,10 @@ class Lasso(LeastSquares):
     weights : array (p,), optional
         w, ones by default; 0 leaves a coefficient unpenalised.
     fit_intercept : bool
-        Whether there is an intercept b, which is not penalised; else it is 0.
+        Whether there is an intercept b, which is not penalised; else it is 0.  It is the last entry
+        of `Path.alpha`, which has one more than beta then.
+
+    A coefficient of weight 0 makes a break-point where it changes its sign, though nothing bends.
     """
 
     unknown = "alpha"
@@ -89,6 +94,11 @@ class Lasso(LeastSquares):
         self.barrier = np.zeros(weights.size)
         if self.positive:
             self.barrier[: self.weights.size] = np.inf
+        # Between its two knots, which are one, the intercept may rest anywhere: where it never is,
+        # so that no sign of it makes a break-point.
+        self.rest = np.zeros(weights.size)
+        if self.fit_intercept:
+            self.rest[-1] = -NEVER * np.linalg.norm(self.y)
         self.gram = self._build_gram(columns, np.sqrt(self.ridge * weights) * self.scale)
         self._guess, largest = self._start(columns)
         part = self._least_fraction(columns) if fraction is None else fraction
@@ -109,13 +119,14 @@ class Lasso(LeastSquares):
         columns = wide if sp.issparse(wide) else np.hstack(wide)
         return columns, np.append(self.weights, 0.0)
 
-    def _build_gram(self, columns: Any, pull: Array) -> LinearGram:
-        """``Q = X^T X + diag(pull^2)``."""
+    def _build_gram(self, columns: Any, pull: Array) -> Gram:
+        """``Q = X^T X + diag(pull^2)``, by features or, where that is less, as a matrix."""
+        sparse, (n, p) = sp.issparse(columns), columns.shape
         if not np.any(pull):
-            return LinearGram(columns.T)
-        if sp.issparse(columns):
+            return LinearGram(columns.T) if sparse or p > n else DenseGram(columns.T @ columns)
+        if sparse:
             return LinearGram(sp.hstack([columns.T, sp.diags(pull)], "csr"))
-        return LinearGram(np.hstack([columns.T, np.diag(pull)]))
+        return DenseGram(columns.T @ columns + np.diag(pull**2))
 
     def _start(self, columns: Any) -> tuple[Array, float]:
         """alpha where nothing but what is free is not 0, and the least lam at which that holds."""
@@ -134,7 +145,7 @@ class Lasso(LeastSquares):
         return alpha, float((pull[some] / self.price[some]).max(initial=0.0))
 
     def polyline(self, lam: Any) -> Sequence[Slope | Knot | Jump]:
-        return l1_pieces(self.q, lam * self.price, self.barrier)
+        return l1_pieces(self.q, lam * self.price, self.barrier, self.rest)
 
     def initial_guess(self) -> Array:
         return self._guess
@@ -170,12 +181,14 @@ class ElasticNet(Lasso):
         super().__init__(X, y, **options)
 
 
-def l1_pieces(q: Array, price: Any, barrier: Any = 0.0) -> Sequence[Slope | Knot | Jump]:
-    """The polyline of ``-q alpha + price |alpha|``; a negative alpha pays `barrier` besides."""
+def l1_pieces(
+    q: Array, price: Any, barrier: Any = 0.0, rest: Any = 0.0
+) -> Sequence[Slope | Knot | Jump]:
+    """The polyline of ``-q alpha + price |alpha - rest|``; below `rest` it also costs `barrier`."""
     return (
         Slope("left wall", np.inf),
         Knot("positive", q - price),
-        Slope("zero", 0.0),
+        Slope("zero", rest),
         Knot("negative", q + price + barrier),
         Slope("right wall", -np.inf),
     )

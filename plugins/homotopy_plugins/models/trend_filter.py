@@ -129,11 +129,11 @@ class TrendFilter(Predictor):
     def objective_constant(self, lam: float) -> float:
         return 0.5 * float(self.sample_weight @ self.rest**2)
 
-    def squared_error(self, lam: Array, alpha: Array) -> Array:
-        """``sum_i w_i (y_i - x_i)^2`` at optimal rows of alpha, one for each lam."""
-        # On a knot u = q -+ lam, so that alpha'Q alpha = q'alpha - lam |alpha|.
-        pull = alpha @ self.q + lam * self.unit * np.abs(alpha).sum(axis=1)
-        return np.asarray(np.maximum(2.0 * self.objective_constant(0.0) - pull, 0.0))
+    def squared_error(self, lam: float, knots: Index, alpha: Array) -> float:
+        """``sum_i w_i (y_i - x_i)^2`` of the optimum that has these alpha at these knots."""
+        # There u = q -+ lam, so that alpha'Q alpha = q'alpha - lam |alpha|.
+        pull = float(alpha @ self.q[knots]) + lam * self.unit * float(np.abs(alpha).sum())
+        return max(2.0 * self.objective_constant(lam) - pull, 0.0)
 
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
         """The signal at the positions `X`, (N,) or (N, 1)."""
