@@ -45,10 +45,10 @@ BLOCK = 1_000_000
 class TrendFilter(Predictor):
     """Trend filtering for every lam, from a polynomial of degree `order` down to many knots.
 
-    `Path.solution` is the signal x, `Path.alpha` D x with positions in units of their mean distance,
-    `Path.objective` the value of the problem, `Path.decision_function` the signal at new positions:
-    between two of the given ones it is the polynomial of degree `order` through the upper one and
-    those before it.
+    `Path.solution` is the signal x, `Path.alpha` D x (with positions in units of their mean
+    distance), `Path.objective` the value of the problem, `Path.decision_function` the signal at new
+    positions: between two of the given ones it is the polynomial of degree `order` through the
+    upper one and those before it.
 
     Parameters
     ----------
