@@ -1,7 +1,7 @@
-"""Robust support vector machines as plugins of the `homotopy` engine.
+"""Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV` and `RobustSVRCV` need scikit-learn, which is imported when
-one of them is asked for: install ``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV` and `TrendFilterRegressor` need scikit-learn,
+which is imported when one of them is asked for: install ``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from homotopy_plugins.baselines import CCCPResult, cccp
 from homotopy_plugins.models import (
     MCP,
     SCAD,
+    CappedL1,
+    ElasticNet,
     HingeRamp,
     LADRamp,
+    Lasso,
     NuSVCPath,
     OneClassPath,
     ROCCurve,
     ROCPath,
     SVMPath,
+    TrendFilter,
 )
 
 if TYPE_CHECKING:
@@ -27,23 +31,28 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVCCV as RobustSVCCV
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
+    from homotopy_plugins.estimators import TrendFilterRegressor as TrendFilterRegressor
 
 # Without the estimators: a star must not need scikit-learn.
 __all__ = [
     "MCP",
     "SCAD",
     "CCCPResult",
+    "CappedL1",
+    "ElasticNet",
     "HingeRamp",
     "LADRamp",
+    "Lasso",
     "NuSVCPath",
     "OneClassPath",
     "ROCCurve",
     "ROCPath",
     "SVMPath",
+    "TrendFilter",
     "cccp",
 ]
 
-_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
+_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,5 +2,6 @@
 
 from homotopy_plugins.estimators.selection import RobustSVCCV, RobustSVRCV
 from homotopy_plugins.estimators.svm import RobustSVC, RobustSVR
+from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
 
-__all__ = ["RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV"]
+__all__ = ["RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor"]
