@@ -2,5 +2,6 @@
 
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 from homotopy_plugins.models.lad_ramp import LADRamp
+from homotopy_plugins.models.parametric_qp import ParametricQP
 
-__all__ = ["HingeRamp", "LADRamp"]
+__all__ = ["HingeRamp", "LADRamp", "ParametricQP"]
