@@ -386,13 +386,18 @@ class _Trace:
         """The error that a user sees: what is proven, and why there is no more."""
         proven = [part for trouble in troubles if (part := trouble.proven()) is not None]
         path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
-        message = str(troubles[0])
-        if "no optimum exists" not in message:
-            tracker = self.tracker
+        message, tracker = str(troubles[0]), self.tracker
+        status = Status.FAILED
+        if "no optimum exists" in message:
+            status = Status.NO_OPTIMUM
+            place = self.start if path is None else path.traced[1]
+            why = self.problem.model.no_optimum(place)
+            message = message if why is None else f"{type(self.problem.model).__name__}: {why}"
+        else:
             cause = cause_of_trouble(self.problem, tracker.alpha, tracker.size_of_u())
             message = f"{message}: {cause}"
         error = TraceError(message)
-        error.path = None if path is None else attrs.evolve(path, status=Status.FAILED)
+        error.path = None if path is None else attrs.evolve(path, status=status)
         return error
 
     def _place(self) -> str:

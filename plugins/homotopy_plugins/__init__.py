@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from homotopy_plugins.baselines import CCCPResult, cccp
-from homotopy_plugins.models import HingeRamp, LADRamp, ParametricQP
+from homotopy_plugins.models import EfficientFrontier, HingeRamp, LADRamp, ParametricQP
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
 
 # Without the estimators: a star must not need scikit-learn.
-__all__ = ["CCCPResult", "HingeRamp", "LADRamp", "ParametricQP", "cccp"]
+__all__ = ["CCCPResult", "EfficientFrontier", "HingeRamp", "LADRamp", "ParametricQP", "cccp"]
 
 _ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
 

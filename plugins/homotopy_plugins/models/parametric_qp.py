@@ -68,6 +68,8 @@ DEPENDENT = 1e-11
 SAME = 1e-14
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
+# A linear program finds t to within the first number; smaller multipliers are rounding.
+NEARBY, PRESSING = 1e-6, 1e-9
 # What an equation that follows from others may be off by, in parts of its terms.
 AGREES = 1e-9
 
@@ -348,14 +350,14 @@ class ParametricQP(LossModel):
         """Why there is none beyond `t`: rows that contradict each other, or a free fall."""
         place = "at t=0" if t <= 0.0 else f"from t={t:.10g} on"
         rows = np.vstack([np.eye(self.H.shape[0]), self.A])
-        last, names = _last_feasible(rows, *self._bounds())
-        if last <= t + 1e-6:
-            listed = [self._row(i) for i in names]
-            if not listed:
-                return f"infeasible {place}"
-            told = " and ".join([", ".join(listed[:-1])] * (len(listed) > 1) + listed[-1:])
-            return f"infeasible {place}: {told} contradict each other"
-        if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + 1e-6:
+        last, pressing = _last_feasible(rows, *self._bounds())
+        if last <= t + NEARBY:
+            named = [self._row(i) for i in pressing]
+            if len(named) == 1:
+                return f"infeasible {place}: the bounds of {named[0]} contradict each other"
+            listed = f"{', '.join(named[:-1])} and {named[-1]}"
+            return f"infeasible {place}: {listed} contradict each other"
+        if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
             return f"unbounded {place}: the objective falls for ever; add bounds, or a little to H"
         return None
 
@@ -577,22 +579,25 @@ def _from(wrong: Mask) -> str:
 
 
 def _last_feasible(rows: Array, low: Array, high: Array) -> tuple[float, list[int]]:
-    """The largest t up to 1 for which some x keeps all bounds (-1 for none), and the rows that
-    leave none beyond; by a linear program in x and t."""
+    """The largest t up to 1 for which some x keeps all bounds (-1 if not even t = 0), and the rows
+    that leave none beyond; by linear programs in x and t, or in x and an excess at t = 0."""
     above, below = np.flatnonzero(np.isfinite(low[0])), np.flatnonzero(np.isfinite(high[0]))
     sides = [(-rows[above], -low[:, above]), (rows[below], high[:, below])]
-    left = np.vstack([np.column_stack([part, -(ends[1] - ends[0])]) for part, ends in sides])
-    right = np.concatenate([ends[0] for _, ends in sides])
-    length = np.linalg.norm(left, axis=1)
-    length = np.where(length > 0.0, length, 1.0)
+    left, rate = np.vstack([s[0] for s in sides]), np.hstack([s[1][1] - s[1][0] for s in sides])
+    right = np.hstack([s[1][0] for s in sides])
+    size = np.maximum(np.linalg.norm(left, axis=1), np.abs(rate))
+    size = np.where(size > 0.0, size, 1.0)
     n = rows.shape[1]
-    cost = np.append(np.zeros(n), -1.0)
-    ranges = [(None, None)] * n + [(-1.0, 1.0)]
-    found = linprog(cost, A_ub=left / length[:, None], b_ub=right / length, bounds=ranges)
-    if found.status:
-        return -1.0, []
-    pressing = np.flatnonzero(np.abs(found.ineqlin.marginals) > 1e-9)
-    return float(found.x[-1]), sorted(set(np.concatenate([above, below])[pressing].tolist()))
+    cost, free = np.append(np.zeros(n), 1.0), [(None, None)] * n
+    programs = ((-rate / size, -cost, (0.0, 1.0)), (-np.ones(size.size), cost, (0.0, None)))
+    for column, price, limits in programs:
+        table = np.column_stack([left / size[:, None], column])
+        found = linprog(price, A_ub=table, b_ub=right / size, bounds=[*free, limits])
+        if found.status == 0:
+            break
+    last = float(found.x[-1]) if price is not cost else -1.0
+    pressing = np.abs(found.ineqlin.marginals) > PRESSING
+    return last, sorted(set(np.concatenate([above, below])[pressing].tolist()))
 
 
 def _last_bounded(H: Array, g: Array, rows: Array, low: Array, high: Array) -> float:
@@ -601,7 +606,7 @@ def _last_bounded(H: Array, g: Array, rows: Array, low: Array, high: Array) -> f
     n = H.shape[0]
     up, down = rows[np.isfinite(low[0])], rows[np.isfinite(high[0])]
     left = np.column_stack([H, -up.T, down.T, g[1] - g[0]])
-    ranges = [(None, None)] * n + [(0.0, None)] * (len(up) + len(down)) + [(-1.0, 1.0)]
+    ranges = [(None, None)] * n + [(0.0, None)] * (len(up) + len(down)) + [(0.0, 1.0)]
     cost = np.append(np.zeros(left.shape[1] - 1), -1.0)
     length = np.abs(left).max(axis=1)
     length = np.where(length > 0.0, length, 1.0)
