@@ -35,6 +35,8 @@ Group = tuple[npt.ArrayLike, float, float]
 DEPENDENT = 1e-11
 # A mean return within this part of the spread of means is the largest.
 TIED = 1e-9
+# Weights that differ by no more, in parts of the largest, are the same.
+SAME = 1e-10
 # The risk tolerance is raised by such steps until the return is the largest, this often at most.
 RAISE, RAISES = 16.0, 12
 
@@ -146,9 +148,14 @@ class EfficientFrontier(LossModel):
 
     # ------------------------------------------------------------------ reading a path
 
-    def turning_points(self, path: Path) -> Array:
-        """The weights at the break-points, one row each, in the order of the path."""
-        return path.solution(path.breakpoints)
+    def turning_points(self, path: Path) -> tuple[Array, Array]:
+        """The risk tolerances at which the weights bend, in the order of the path, and the weights
+        there, one row each.  The first is the one from which on nothing moves any more."""
+        t = path.breakpoints
+        weights = path.solution(t)
+        moved = np.abs(weights - weights[0]).max(axis=1) > SAME * np.abs(weights[0]).max()
+        first = max(int(np.argmax(moved)) - 1, 0) if np.any(moved) else t.size - 1
+        return t[first:], weights[first:]
 
     def risk_and_return(self, path: Path, t: Any) -> tuple[Any, Any]:
         """Standard deviation and expected return of the portfolio at `t`, a number or an array."""

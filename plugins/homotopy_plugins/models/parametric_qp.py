@@ -17,7 +17,7 @@ of a row is 0 between its bounds and infinite beyond them, so that its polyline 
 
     +inf  |  lower: knot at low  |  inside: 0  |  upper: knot at high  |  -inf
 
-and alpha is the multiplier of the row.
+and alpha is the multiplier of the row (all of it in variables and rows scaled to one size).
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class ParametricQP(LossModel):
 
     def _place(self, shape: _Shape, low: Array, high: Array, twice: int) -> None:
         """Corners and targets; the last `twice` coordinates are upper bounds of earlier ones."""
-        fixed = 0.5 * (low + high)[:, shape.equal]
+        fixed = 0.5 * (low[:, shape.equal] + high[:, shape.equal])
         self._point = fixed @ shape.solve.T
         slant = self._vectors["g"] / shape.unit + self._point @ shape.bend
         self._refuse(shape, fixed, slant)
@@ -178,7 +178,7 @@ class ParametricQP(LossModel):
         move = self._shift @ shape.features.T - self._point @ shape.rows.T
         terms = _lengths(self._shift) * _lengths(shape.features).T
         terms += _lengths(self._point) * _lengths(shape.rows).T
-        low, high = (_sum(bound[:, shape.index], move, terms) for bound in (low, high))
+        low, high = (_sum(v[:, shape.index] / shape.length, move, terms) for v in (low, high))
         # Rows that the equations leave no freedom, and that hold: nothing meets them.
         slack = AGREES * terms
         idle = shape.still & np.all((low <= slack) & (high >= -slack), axis=0)
@@ -251,7 +251,7 @@ class ParametricQP(LossModel):
             found = [self.multipliers(path, v, side) for v in places.ravel().tolist()]
             return np.array(found).reshape(*places.shape, sum(self.A.shape))
         shape, n = self._of(path), self.H.shape[0]
-        alpha = path.alpha(t, side)[: shape.index.size]
+        alpha = path.alpha(t, side)[: shape.index.size] / shape.length
         y = np.zeros(sum(self.A.shape))
         np.add.at(y, shape.index, alpha)
         force = self.H @ path.solution(t, side) + _at(self._vectors["g"], float(t))
@@ -339,10 +339,16 @@ class ParametricQP(LossModel):
             )
         if model._shape is self._shape:
             return path, t
-        index = self._made.index
-        y = model.multipliers(path, t)[index]
-        y = np.where(np.isin(np.arange(index.size), np.unique(index, return_index=True)[1]), y, 0.0)
-        return y if index.size else np.zeros(1)
+        shape = self._made
+        if shape.index.size == 0:
+            return np.zeros(1)
+        alpha = model.multipliers(path, t)[shape.index] * shape.length
+        # A row that is two coordinates begins with its lower bound.
+        again = np.setdiff1d(
+            np.arange(shape.index.size), np.unique(shape.index, return_index=True)[1]
+        )
+        alpha[again] = 0.0
+        return alpha
 
     # ------------------------------------------------------------------ where there is no optimum
 
@@ -383,8 +389,9 @@ class _Shape:
     """What H and A decide, given which rows are equations (`equal`) and which are met (`index`).
 
     All of it in scaled variables ``unit * x``, in which H is `bend`:
-    ``unit * x = solve @ (right sides) + root @ (w - c) + null @ b``.  `loose` are directions of no
-    curvature that no row meets, and `still` marks the rows that the equations fix.
+    ``unit * x = solve @ (right sides) + root @ (w - c) + null @ b``, and with `rows` divided by
+    their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
+    rows that the equations fix.
     """
 
     equal: Mask
@@ -394,6 +401,7 @@ class _Shape:
     equations: Array
     solve: Array
     rows: Array
+    length: Array
     root: Array
     null: Array
     loose: Array
@@ -414,11 +422,13 @@ class _Shape:
         solve, free = _solved(equations)
         bend = H / np.outer(unit, unit)
         root, null = (free @ part for part in _split(free.T @ bend @ free, name))
-        length = np.linalg.norm(rows, axis=1, keepdims=True)
-        still = np.linalg.norm(rows @ free, axis=1) <= DEPENDENT * length[:, 0]
-        null, loose = _met(rows / np.where(length > 0.0, length, 1.0), null)
+        length = np.linalg.norm(rows, axis=1)
+        length = np.where(length > 0.0, length, 1.0)
+        rows = rows / length[:, None]
+        still = np.linalg.norm(rows @ free, axis=1) <= DEPENDENT
+        null, loose = _met(rows, null)
         features, border = (
-            _clean(rows @ part, length * np.linalg.norm(part, axis=0)) for part in (root, null)
+            _clean(rows @ part, np.linalg.norm(part, axis=0)) for part in (root, null)
         )
         features[still], border[still] = 0.0, 0.0
         return cls(
@@ -429,6 +439,7 @@ class _Shape:
             equations=equations,
             solve=solve,
             rows=rows,
+            length=length,
             root=root,
             null=null,
             loose=loose,
