@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import attrs
@@ -120,7 +121,9 @@ def test_agrees_with_daqp_and_osqp(n: int, m: int) -> None:
         assert program.violation(path, t) <= 1e-10
     for t in MANY[::7]:
         g, low, high = program.at(t)
-        assert np.abs(path.solution(t) - by_osqp(program.H, g, program.rows, low, high)).max() < 1e-6
+        assert (
+            np.abs(path.solution(t) - by_osqp(program.H, g, program.rows, low, high)).max() < 1e-6
+        )
 
 
 def by_osqp(H: Array, g: Array, rows: Array, low: Array, high: Array) -> Array:
@@ -368,11 +371,17 @@ def test_a_sequence_is_its_programs_one_after_another() -> None:
 
 def test_a_sequence_may_change_what_is_an_equation() -> None:
     free = {"g": [1.0, -2.0, 0.0], "lb": -1.0, "ub": 1.0, "lbA": -1.0, "ubA": 1.0}
-    programs = [free, {"g": [-1.0, 1.0, 1.0]}, {"lbA": 0.5, "ubA": 0.5}, {"g": [0.0, 3.0, -3.0]}, free]
+    programs = [
+        free,
+        {"g": [-1.0, 1.0, 1.0]},
+        {"lbA": 0.5, "ubA": 0.5},
+        {"g": [0.0, 3.0, -3.0]},
+        free,
+    ]
     paths = list(ParametricQP.sequence(np.eye(3), programs, A=[[1.0, 1.0, 1.0]]))
     for path in paths:
         assert path.certify().ok
-    for before, after in zip(paths[:-1], paths[1:], strict=True):
+    for before, after in itertools.pairwise(paths):
         assert np.allclose(before.solution(1.0), after.solution(0.0), rtol=0.0, atol=1e-12)
     assert np.isclose(paths[2].solution(0.7).sum(), 0.5)
     assert paths[2].model.active_rows(paths[2], 0.5)["equal"].tolist() == [3]  # type: ignore[attr-defined]
@@ -438,7 +447,9 @@ def ugly(seed: int) -> Program:
         return bool(rng.random() < p)
 
     n, m = int(rng.integers(1, 13)), int(rng.choice([0, 1, 3, 8, 20]))
-    kind = rng.choice(["full", "flat", "linear", "diagonal", "partly zero"], p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    kind = rng.choice(
+        ["full", "flat", "linear", "diagonal", "partly zero"], p=[0.4, 0.3, 0.1, 0.1, 0.1]
+    )
     F = rng.normal(size=(max(n // 2, 1) if kind == "flat" else n, n))
     if chance(0.4):
         F = np.round(2.0 * F) / 2.0

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from homotopy import DataError, DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, Slope
-from homotopy_plugins.kernels.checks import check_size, positive
+from homotopy_plugins.kernels.checks import check_size, matrix, positive
 
 __all__ = ["EfficientFrontier"]
 
@@ -173,7 +172,9 @@ class EfficientFrontier(LossModel):
         # variance must not outweigh it.
         fall = np.abs(np.concatenate([found.lower.marginals, found.upper.marginals]))
         fall = fall[fall > TIED * spread]
-        size = 2.0 * float(np.ptp(self.covariance @ found.x)) or float(np.abs(self.covariance).max())
+        size = 2.0 * float(np.ptp(self.covariance @ found.x)) or float(
+            np.abs(self.covariance).max()
+        )
         t = (size or 1.0) / float(fall.min(initial=spread))
         path: Path | None = None
         for _ in range(RAISES):
@@ -185,7 +186,7 @@ class EfficientFrontier(LossModel):
             t *= RAISE
         raise ModelError(
             f"{type(self).__name__}: at a risk tolerance of {t:.3g} the return is still "
-            f"{short:.3g} short of the largest; make means that are nearly tied equal, or say `most`"
+            f"{short:.3g} short of the largest; make nearly tied means equal, or say `most`"
         )
 
     def _largest_return(self) -> Any:
@@ -230,7 +231,7 @@ def _numbers(values: Any, count: int | None, what: str, name: str) -> Array:
 
 
 def _covariance(values: Any, n: int, name: str) -> Array:
-    array = _table(values, "covariance", name)
+    array = matrix(values, "covariance", name)
     if array.shape != (n, n):
         raise DataError(f"{name}: covariance must be {n} x {n} as mean has {n}, got {array.shape}")
     size = float(np.abs(array).max())
@@ -246,23 +247,9 @@ def _covariance(values: Any, n: int, name: str) -> Array:
 
 
 def _rows(values: Any, n: int, name: str) -> Array:
-    array = _table(values, "A", name)
+    array = matrix(values, "A", name)
     if array.shape[1] != n:
         raise DataError(f"{name}: A must have {n} columns, one per asset, got {array.shape}")
-    return array
-
-
-def _table(values: Any, what: str, name: str) -> Array:
-    try:
-        array = np.array(values.toarray() if sp.issparse(values) else values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: {what} must be a matrix of numbers") from None
-    if array.ndim != 2:
-        raise DataError(f"{name}: {what} must be two-dimensional, got shape {array.shape}")
-    if not np.all(np.isfinite(array)):
-        i, j = np.argwhere(~np.isfinite(array))[0]
-        raise DataError(f"{name}: {what}[{i}, {j}] is {array[i, j]}; it must be finite")
-    check_size(array, what, name)
     return array
 
 

@@ -30,7 +30,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from homotopy import (
@@ -48,7 +47,7 @@ from homotopy import (
     PathError,
     Slope,
 )
-from homotopy_plugins.kernels.checks import check_size
+from homotopy_plugins.kernels.checks import check_size, matrix
 
 __all__ = ["ParametricQP"]
 
@@ -122,7 +121,7 @@ class ParametricQP(LossModel):
         ubA: Any = None,
     ) -> None:
         name = type(self).__name__
-        form = _matrix(H, "H", name)
+        form = matrix(H, "H", name)
         n = form.shape[0]
         if n == 0 or form.shape[1] != n:
             raise DataError(f"{name}: H must be square and not empty, got shape {form.shape}")
@@ -132,7 +131,7 @@ class ParametricQP(LossModel):
                 f"{name}: H is not symmetric (entries differ by {off:.3g}); use (H + H.T) / 2 if "
                 "that is meant"
             )
-        rows = np.zeros((0, n)) if A is None else _matrix(A, "A", name)
+        rows = np.zeros((0, n)) if A is None else matrix(A, "A", name)
         if rows.shape[1] != n:
             raise DataError(
                 f"{name}: A must have {n} columns, one per variable, got shape {rows.shape}"
@@ -159,7 +158,7 @@ class ParametricQP(LossModel):
                 f"{name}: infeasible at t=0: {self._row(i)} must be at least {low[0, i]:g} and at "
                 f"most {high[0, i]:g}"
             )
-        equal = near.all(axis=0)
+        equal = np.asarray(near.all(axis=0))
         met = ~equal & (np.isfinite(low[0]) | np.isfinite(high[0]))
         # Bounds that pass each other are two coordinates with one bound each.
         twice = np.flatnonzero(met & crossed[1])
@@ -232,6 +231,10 @@ class ParametricQP(LossModel):
         scaled = _at(self._point, t) + shape.root @ inner + shape.null @ b
         return np.asarray(scaled / shape.unit)
 
+    def loss_origin(self, t: float) -> Array:
+        low, high = (line[0] + t * line[1] for line in (self._low, self._high))
+        return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+
     def objective_constant(self, t: float) -> float:
         point, shift = _at(self._point, t) / self._made.unit, _at(self._shift, t)
         own = 0.5 * point @ self.H @ point + _at(self._vectors["g"], t) @ point
@@ -262,34 +265,27 @@ class ParametricQP(LossModel):
         """The rows that hold x at `t`: those at their ``"lower"`` and at their ``"upper"`` bound,
         and the equations, ``"equal"``."""
         shape, parts = self._of(path), path.partition(t, side)
-        known = {
-            name: np.sort(shape.index[parts[name]]) for name in ("lower", "upper")
-        }
+        known = {name: np.sort(shape.index[parts[name]]) for name in ("lower", "upper")}
         return known | {"equal": np.flatnonzero(shape.equal)}
 
     def _of(self, path: Path) -> _Shape:
         if path.model is not self:
-            raise PathError(
-                f"{type(self).__name__}: that path is of another model; ask path.model"
-            )
+            raise PathError(f"{type(self).__name__}: that path is of another model; ask path.model")
         return self._made
 
     # ------------------------------------------------------------------ one after another
 
     def following(self, **vectors: Any) -> Self:
-        """The model that leads from the end of this one, t = 1, to the vectors given by name (g, lb,
-        ub, lbA, ubA); those not given stay.  H, A and their factors are shared."""
+        """The model that leads from the end of this one, t = 1, to the fixed vectors given by name
+        (g, lb, ub, lbA, ubA); those not given stay.  H, A and their factors are shared."""
         strange = sorted(set(vectors) - set(VECTORS))
         if strange:
             raise ModelError(
                 f"{type(self).__name__}: {strange[0]!r} is none of the vectors {', '.join(VECTORS)}"
             )
         other = copy.copy(self)
-        other._vectors = {}
-        other._take({
-            name: (ends[1], vectors[name] if vectors.get(name) is not None else ends[1])
-            for name, ends in self._vectors.items()
-        })  # fmt: skip
+        other._vectors = {name: ends[[1, 1]] for name, ends in self._vectors.items()}
+        other._take({name: (self._vectors[name][1], value) for name, value in vectors.items()})
         return other
 
     @classmethod
@@ -507,20 +503,6 @@ def _clean(values: Array, size: Array) -> Array:
 
 
 # ---------------------------------------------------------------------- input
-
-
-def _matrix(value: Any, what: str, name: str) -> Array:
-    try:
-        array = np.array(value.toarray() if sp.issparse(value) else value, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: {what} must be a matrix of numbers") from None
-    if array.ndim != 2:
-        raise DataError(f"{name}: {what} must be two-dimensional, got shape {array.shape}")
-    if not np.all(np.isfinite(array)):
-        i, j = np.argwhere(~np.isfinite(array))[0]
-        raise DataError(f"{name}: {what}[{i}, {j}] is {array[i, j]}; it must be finite")
-    check_size(array, what, name)
-    return array
 
 
 def _ends(value: Any, count: int, what: str, name: str) -> Array:
