@@ -389,10 +389,10 @@ class _Trace:
         message, tracker = str(troubles[0]), self.tracker
         status = Status.FAILED
         if "no optimum exists" in message:
-            status = Status.NO_OPTIMUM
-            place = self.start if path is None else path.traced[1]
-            why = self.problem.model.no_optimum(place)
-            message = message if why is None else f"{type(self.problem.model).__name__}: {why}"
+            model = self.problem.model
+            why = model.no_optimum(self.start if path is None else path.traced[1])
+            if why is not None:
+                message, status = f"{type(model).__name__}: {why}", Status.NO_OPTIMUM
         else:
             cause = cause_of_trouble(self.problem, tracker.alpha, tracker.size_of_u())
             message = f"{message}: {cause}"
