@@ -67,6 +67,8 @@ DEPENDENT = 1e-11
 SAME = 1e-14
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
+# Rows named in a message at most.
+NAMED = 6
 # A linear program finds t to within the first number; smaller multipliers are rounding.
 NEARBY, PRESSING = 1e-6, 1e-9
 # What an equation that follows from others may be off by, in parts of its terms.
@@ -357,6 +359,8 @@ class ParametricQP(LossModel):
             named = [self._row(i) for i in pressing]
             if len(named) == 1:
                 return f"infeasible {place}: the bounds of {named[0]} contradict each other"
+            if len(named) > NAMED:
+                named = [*named[: NAMED - 1], f"{len(named) - NAMED + 1} more"]
             listed = f"{', '.join(named[:-1])} and {named[-1]}"
             return f"infeasible {place}: {listed} contradict each other"
         if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
