@@ -119,7 +119,7 @@ def test_agrees_with_daqp_and_osqp(n: int, m: int) -> None:
         value = 0.5 * ours @ program.H @ ours + g @ ours
         assert path.objective(t) == pytest.approx(value, rel=1e-10, abs=1e-10)
         assert program.violation(path, t) <= 1e-10
-    for t in MANY[::7]:
+    for t in MANY:
         g, low, high = program.at(t)
         assert (
             np.abs(path.solution(t) - by_osqp(program.H, g, program.rows, low, high)).max() < 1e-6
@@ -446,7 +446,7 @@ def ugly(seed: int) -> Program:
     def chance(p: float) -> bool:
         return bool(rng.random() < p)
 
-    n, m = int(rng.integers(1, 13)), int(rng.choice([0, 1, 3, 8, 20]))
+    n, m = int(rng.integers(1, 13 if chance(0.8) else 41)), int(rng.choice([0, 1, 3, 8, 20]))
     kind = rng.choice(
         ["full", "flat", "linear", "diagonal", "partly zero"], p=[0.4, 0.3, 0.1, 0.1, 0.1]
     )

@@ -193,7 +193,8 @@ class ParametricQP(LossModel):
         self._low, self._high = _line(low), _line(high)
         self.gram, self.border = shape.gram, shape.border
         if shape.border is not None:
-            target = _clean(slant @ shape.null, 100.0 * _lengths(slant))
+            size = _lengths(slant) * np.linalg.norm(shape.null, axis=0)
+            target = _clean(slant @ shape.null, 100.0 * size)
             self.border_target = Affine(target[0], target[1] - target[0])
 
     def _refuse(self, shape: _Shape, fixed: Array, slant: Array) -> None:
@@ -495,10 +496,18 @@ def _split(bend: Array, name: str) -> tuple[Array, Array]:
 
 
 def _met(rows: Array, null: Array) -> tuple[Array, Array]:
-    """Directions of `null` that `rows` of length one meet, and those that none meets."""
+    """Directions of `null` that `rows` of length one meet, and those that none meets.
+
+    Of the former each is met by one of as many chosen rows and by none of the others, so that few
+    numbers of the border are sums that ought to be 0.
+    """
     _, values, turn = np.linalg.svd(rows @ null)
     held = int(np.sum(values > DEPENDENT))
-    return null @ turn[:held].T, null @ turn[held:].T
+    met, loose = null @ turn[:held].T, null @ turn[held:].T
+    if held:
+        order = scipy.linalg.qr((rows @ met).T, mode="r", pivoting=True)[1]
+        met = scipy.linalg.solve((rows @ met)[order[:held]].T, met.T).T
+    return met, loose
 
 
 def _clean(values: Array, size: Array) -> Array:
