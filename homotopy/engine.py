@@ -419,9 +419,15 @@ class _Trace:
         """The error that a user sees: what is proven, and why there is no more."""
         proven = [part for trouble in troubles if (part := trouble.proven()) is not None]
         path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
-        # What only one attempt says of the problem is not so.
-        message = min((str(trouble) for trouble in troubles), key=lambda m: "no optimum" in m)
-        if "no optimum exists" not in message:
+        messages = [str(trouble) for trouble in troubles]
+        model, status = self.problem.model, Status.FAILED
+        claimed = [message for message in messages if "no optimum exists" in message]
+        why = model.no_optimum(self.start if path is None else path.traced[1]) if claimed else None
+        # What only one attempt says of the problem, and the model does not confirm, is not so.
+        message = min(messages, key=lambda m: "no optimum" in m)
+        if why is not None:
+            message, status = f"{type(model).__name__}: {why}", Status.NO_OPTIMUM
+        elif message not in claimed:
             tracker = self.tracker
             cause = cause_of_trouble(
                 self.problem,
@@ -432,7 +438,7 @@ class _Trace:
             )
             message = f"{message}: {cause}"
         error = TraceError(message)
-        error.path = None if path is None else attrs.evolve(path, status=Status.FAILED)
+        error.path = None if path is None else attrs.evolve(path, status=status)
         return error
 
     def _place(self) -> str:

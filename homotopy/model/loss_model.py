@@ -114,6 +114,11 @@ class LossModel(ABC):
         """What to add to get the objective as the author writes it; 0 by default."""
         return 0.0
 
+    def no_optimum(self, t: float) -> str | None:
+        """Why there is no optimum beyond `t`, where the trace found none, in the words of the model
+        (``"infeasible from t=0.4 on: rows 3 and 7 contradict each other"``); None by default."""
+        return None
+
     def resolve_span(self, start: float) -> tuple[float, float]:
         """The finite span, once the finite `start` of an infinite one is known."""
         return start, self.span[1]

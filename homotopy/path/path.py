@@ -41,6 +41,7 @@ class Status(enum.Enum):
     LIMIT = "stopped at max_breakpoints or max_seconds"
     CALLBACK = "stopped by the callback"
     INTERRUPTED = "interrupted by the user"
+    NO_OPTIMUM = "no optimum exists beyond its end"
     FAILED = "stopped by numerical trouble"
 
 

@@ -8,7 +8,7 @@ import pytest
 from problems import case, features, labels, targets
 from toys import CPath, Huber, Lasso, Step, Toy
 
-from homotopy import Homotopy, Jump, Knot, LinearGram, PathError, Slope
+from homotopy import Affine, Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
 from homotopy.path import Path
 from homotopy.path.certificate import proven_part, proven_until
@@ -619,3 +619,30 @@ def test_numbers_that_are_none_have_no_say_in_what_comes_before_them(path):
 def test_nothing_is_proven_of_a_path_wrong_from_the_start(path):
     assert proven_until(moved(path, 1e-3)) == 0
     assert proven_part(moved(path, 1e-3)) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_alpha_that_ought_to_be_0_may_be_the_rounding_of_another(seed):
+    """b makes up for every response, so that the border equations alone say what alpha is: 0 of
+    the first coordinate, which is solved for together with the second."""
+    features = np.random.default_rng(seed).normal(size=(2, 2))
+    target = Affine([0.0, 0.0], [0.0, 0.38])
+
+    def pieces(t):
+        low = np.array([-0.94, 0.88]) + t * np.array([0.45, -2.63])
+        return (
+            Slope("below", np.inf),
+            Knot("lower", low),
+            Slope("inside", 0.0),
+            Knot("upper", low + 5.0),
+            Slope("above", -np.inf),
+        )
+
+    toy = Toy(LinearGram(features), (0.0, 1.0), pieces, border=np.eye(2), target=target)
+    path = Homotopy(toy).trace()
+    assert path.certify().ok
+    assert np.abs(path.alpha(1.0) - [0.0, 0.38]).max() <= 1e-14
+    first = path.segments.alpha_stop.copy()
+    first[path.segments.active == 0] += 1e-9
+    if np.any(path.segments.active == 0):
+        assert not with_segments(path, alpha_stop=first).certify().ok

@@ -282,3 +282,11 @@ def test_a_trace_error_carries_the_path_so_far():
     assert path.traced == pytest.approx((0.0, 1.0))
     assert path.response(0.5) == pytest.approx([0.5, 0.5])
     assert path.certify().ok
+
+    class Telling(Toy):
+        def no_optimum(self, t):
+            return f"the walls cross at t={t:g}"
+
+    with pytest.raises(TraceError, match="Telling: the walls cross at t=1") as caught:
+        Homotopy(Telling(np.ones((2, 2)), (0.0, 2.0), pieces)).trace()
+    assert caught.value.path.status is Status.NO_OPTIMUM

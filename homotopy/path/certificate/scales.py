@@ -12,7 +12,9 @@ takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j
 cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
 `rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
 ``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
-of 1e12 that never binds, or one target of 1e9, says nothing about the others.
+of 1e12 that never binds, or one target of 1e9, says nothing about the others.  An alpha that has no
+scale of its own (no slope, and b makes up for all of its response) has the rounding of the largest
+border equation and of its response.
 """
 
 from __future__ import annotations
@@ -136,15 +138,25 @@ class Scales:
         room = np.where(slope > 0.0, slope, np.inf)
         diag = known.inner
         whole = np.divide(scale, diag, where=diag > 0.0, out=np.full(scale.shape, np.inf))
+        alone = (diag == 0.0) & (slope == 0.0)
         for k, column in enumerate(border.T):
-            alone = (diag == 0.0) & (slope == 0.0) & (column > 0.0)
-            share = np.divide(balance[:, k : k + 1], column, where=alone, out=np.zeros(u.shape))
-            whole = np.where(alone & (np.isinf(whole) | (share > whole)), share, whole)
+            met = alone & (column > 0.0)
+            share = np.divide(balance[:, k : k + 1], column, where=met, out=np.zeros(u.shape))
+            whole = np.where(met & (np.isinf(whole) | (share > whole)), share, whole)
         room = np.minimum(room, whole)
         room = np.maximum(np.where(np.isfinite(room), room, known.largest), TINY)
         solved = np.where(steep | (piece.bend > 0.0), SOLVED * room, 0.0)
         largest = np.maximum(known.largest, np.minimum(room, slope))
         noise = np.maximum(solved, rounded * largest)
+        if border.shape[1]:
+            # Found from the border equations alone, which are solved together with those of u:
+            # where it ought to be 0, it is the rounding of the largest of them.
+            joint = np.zeros(u.shape)
+            row = border.max(axis=1)
+            np.divide(balance.max(axis=1, keepdims=True), row, where=row > 0.0, out=joint)
+            taken = np.divide(terms, length**2, where=length > 0.0, out=np.zeros(u.shape))
+            joint = np.where(alone & steep, rounded * np.maximum(joint, taken), 0.0)
+            room, noise = np.maximum(room, joint), np.maximum(noise, joint)
         border_noise = np.maximum(rounded * balance, noise @ border)
         balance = np.maximum(BALANCED * balance, border_noise)
         # On a slanted piece alpha is as uncertain as u.

@@ -24,6 +24,7 @@ __all__ = [
     "checked_weights",
     "finite",
     "flag",
+    "matrix",
     "number",
     "positive",
     "span_of",
@@ -222,6 +223,21 @@ def check_rows(X: Any, name: str) -> Any:
         )
     check_size(values, "X", name)
     return rows
+
+
+def matrix(value: Any, what: str, name: str) -> Array:
+    """`value`, dense or sparse, as a dense matrix of finite numbers."""
+    try:
+        array = np.array(value.toarray() if sp.issparse(value) else value, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: {what} must be a matrix of numbers") from None
+    if array.ndim != 2:
+        raise DataError(f"{name}: {what} must be two-dimensional, got shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        i, j = np.argwhere(~np.isfinite(array))[0]
+        raise DataError(f"{name}: {what}[{i}, {j}] is {array[i, j]}; it must be finite")
+    check_size(array, what, name)
+    return array
 
 
 def check_size(values: Array, what: str, name: str) -> None:

@@ -1,0 +1,286 @@
+"""Portfolios of least variance for every risk tolerance.
+
+    min over w   1/2 w'Sw - t mu'w     subject to   sum w = 1,   lower <= w <= upper,
+                                                    lbA <= A w <= ubA
+
+Here alpha is w itself, followed by one entry ``s = A w`` per row of A that is not an equation.
+``Q`` is S, bordered by zeros for s; the border holds the equations and ``A w - s = 0``.  An asset
+between its bounds is where ``u_i = (Sw + B b)_i`` equals ``t mu_i``, a row between its bounds where
+its multiplier is 0:
+
+    upper  |  between: knot at t mu (0 for a row)  |  lower
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy.optimize import linprog
+
+from homotopy import DataError, DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, Slope
+from homotopy_plugins.kernels.checks import check_size, matrix, positive
+
+__all__ = ["EfficientFrontier"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Group = tuple[npt.ArrayLike, float, float]
+
+# Equations that differ from a combination of others by no more than this are the same.
+DEPENDENT = 1e-11
+# A mean return within this part of the spread of means is the largest.
+TIED = 1e-9
+# Weights that differ by no more, in parts of the largest, are the same.
+SAME = 1e-10
+# The risk tolerance is raised by such steps until the return is the largest, this often at most.
+RAISE, RAISES = 16.0, 12
+
+
+class EfficientFrontier(LossModel):
+    """The efficient frontier: the portfolio of least variance for every risk tolerance t.
+
+        min over w   1/2 w'Sw - t mu'w
+        subject to   sum w = 1,   lower <= w <= upper,   lbA <= A w <= ubA
+
+    Parameters
+    ----------
+    mean : array (n,)
+        mu, the expected return of each asset.
+    covariance : array (n, n)
+        S, symmetric and positive semidefinite.
+    lower, upper : numbers or arrays (n,)
+        Bounds of each weight, possibly infinite.
+    groups : sequence of (members, low, high), optional
+        The weights of the assets `members` (their indices) sum to between low and high.  Groups may
+        overlap.
+    A : array or scipy sparse matrix (m, n), optional
+        Any further rows, between `lbA` and `ubA` (numbers or arrays; None or infinite where there
+        is no bound).  Equal bounds make an equation.
+    budget : float
+        What the weights sum to.
+    most : float, optional
+        The largest risk tolerance.  By default one at which the return is as large as it can be, so
+        that the path is the whole frontier.
+
+    The path goes from `most`, the end of largest return, to 0, the portfolio of least variance.
+    `Path.solution` is w, `Path.objective` the objective above, and the break-points are the turning
+    points: between two of them the weights are straight lines in t.  From `most` down to the first
+    turning point nothing moves.
+    """
+
+    parameter, unknown = "risk tolerance", "alpha"
+
+    def __init__(
+        self,
+        mean: npt.ArrayLike,
+        covariance: Any,
+        *,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
+        groups: Sequence[Group] | None = None,
+        A: Any = None,
+        lbA: npt.ArrayLike | None = None,
+        ubA: npt.ArrayLike | None = None,
+        budget: float = 1.0,
+        most: float | None = None,
+    ) -> None:
+        name = type(self).__name__
+        self.mean = _numbers(mean, None, "mean", name)
+        n = self.mean.size
+        self.covariance = _covariance(covariance, n, name)
+        rows = np.zeros((0, n)) if A is None else _rows(A, n, name)
+        m = len(rows)
+        low = _bound(-np.inf if lbA is None else lbA, m, "lbA", name)
+        high = _bound(np.inf if ubA is None else ubA, m, "ubA", name)
+        for members, least, greatest in groups or ():
+            rows = np.vstack([rows, _group(members, n, name)])
+            low = np.append(low, _bound(least, 1, "the lower end of a group", name))
+            high = np.append(high, _bound(greatest, 1, "the upper end of a group", name))
+        total = _numbers([budget], 1, "budget", name)
+        self.A = np.vstack([np.ones(n), rows])
+        self.lbA, self.ubA = np.append(total, low), np.append(total, high)
+        self.lower, self.upper = _bound(lower, n, "lower", name), _bound(upper, n, "upper", name)
+        for below, above, what in ((self.lower, self.upper, "asset"), (low, high, "row")):
+            if np.any(below > above):
+                i = int(np.argmax(below > above))
+                raise DataError(
+                    f"{name}: {what} {i} must be at least {below[i]:g} and at most {above[i]:g}"
+                )
+        self._declare()
+        if most is not None:
+            self.span = (positive(most, "most", name), 0.0)
+        else:
+            self.span = (self._whole_frontier(), 0.0)
+
+    def _declare(self) -> None:
+        """Quadratic form, border and bounds of (w, s)."""
+        n = self.mean.size
+        equal = self.lbA == self.ubA
+        chosen = np.flatnonzero(equal)[_independent(self.A[equal])]
+        loose = np.flatnonzero(~equal & (np.isfinite(self.lbA) | np.isfinite(self.ubA)))
+        k, count = loose.size, n + loose.size
+        form = np.zeros((count, count))
+        form[:n, :n] = self.covariance
+        self.gram = DenseGram(form)
+        self.border = np.zeros((count, chosen.size + k))
+        self.border[:n] = np.vstack([self.A[chosen], self.A[loose]]).T
+        self.border[n:, chosen.size :] = -np.eye(k)
+        self.border_target = np.concatenate([self.lbA[chosen], np.zeros(k)])
+        self._least = np.concatenate([self.lower, self.lbA[loose]])
+        self._greatest = np.concatenate([self.upper, self.ubA[loose]])
+        self._price = np.concatenate([self.mean, np.zeros(k)])
+
+    def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        return (
+            Slope("upper", self._greatest),
+            Knot("between", t * self._price),
+            Slope("lower", self._least),
+        )
+
+    def solution(self, t: float, alpha: Array, b: Array) -> Array:
+        """The weights."""
+        return alpha[: self.mean.size]
+
+    # ------------------------------------------------------------------ reading a path
+
+    def turning_points(self, path: Path) -> tuple[Array, Array]:
+        """The risk tolerances at which the weights bend, in the order of the path, and the weights
+        there, one row each.  The first is the one from which on nothing moves any more."""
+        t = path.breakpoints
+        weights = path.solution(t)
+        moved = np.abs(weights - weights[0]).max(axis=1) > SAME * np.abs(weights[0]).max()
+        first = max(int(np.argmax(moved)) - 1, 0) if np.any(moved) else t.size - 1
+        return t[first:], weights[first:]
+
+    def risk_and_return(self, path: Path, t: Any) -> tuple[Any, Any]:
+        """Standard deviation and expected return of the portfolio at `t`, a number or an array."""
+        weights = path.solution(t)
+        variance = np.einsum("...i,ij,...j->...", weights, self.covariance, weights)
+        return np.sqrt(np.maximum(variance, 0.0)), weights @ self.mean
+
+    # ------------------------------------------------------------------ the end of largest return
+
+    def _whole_frontier(self) -> float:
+        """A risk tolerance at which the return is as large as it can be."""
+        found = self._largest_return()
+        spread = float(np.ptp(self.mean)) or 1.0
+        # By so much the return falls with a weight that leaves its bound, and the gradient of the
+        # variance must not outweigh it.
+        fall = np.abs(np.concatenate([found.lower.marginals, found.upper.marginals]))
+        fall = fall[fall > TIED * spread]
+        size = 2.0 * float(np.ptp(self.covariance @ found.x)) or float(
+            np.abs(self.covariance).max()
+        )
+        t = (size or 1.0) / float(fall.min(initial=spread))
+        path: Path | None = None
+        for _ in range(RAISES):
+            self.span = (t, t)
+            path = Homotopy(self).trace(start=None if path is None else (path, path.traced[0]))
+            short = -float(found.fun) - float(self.mean @ path.solution(t))
+            if short <= TIED * spread:
+                return t
+            t *= RAISE
+        raise ModelError(
+            f"{type(self).__name__}: at a risk tolerance of {t:.3g} the return is still "
+            f"{short:.3g} short of the largest; make nearly tied means equal, or say `most`"
+        )
+
+    def _largest_return(self) -> Any:
+        """The linear program of the largest return; refuse bounds that no portfolio keeps."""
+        name = type(self).__name__
+        below, above = np.isfinite(self.ubA), np.isfinite(self.lbA)
+        found = linprog(
+            -self.mean,
+            A_ub=np.vstack([self.A[below], -self.A[above]]),
+            b_ub=np.concatenate([self.ubA[below], -self.lbA[above]]),
+            bounds=np.column_stack([self.lower, self.upper]),
+        )
+        if found.status == 2:
+            raise DataError(
+                f"{name}: no portfolio keeps all bounds (budget, lower, upper, groups and A)"
+            )
+        if found.status == 3:
+            raise ModelError(
+                f"{name}: the return is unbounded; bound every weight, or say how far to go: `most`"
+            )
+        if found.status:
+            raise ModelError(f"{name}: the largest return was not found: {found.message}")
+        return found
+
+
+# ---------------------------------------------------------------------- input
+
+
+def _numbers(values: Any, count: int | None, what: str, name: str) -> Array:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: {what} must be numbers") from None
+    if array.ndim != 1 or array.size == 0 or (count is not None and array.size != count):
+        wanted = "one number per asset" if count is None else f"{count} numbers"
+        raise DataError(f"{name}: {what} must be {wanted}, got shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        i = int(np.argmax(~np.isfinite(array)))
+        raise DataError(f"{name}: {what}[{i}] is {array[i]}; it must be finite")
+    check_size(array, what, name)
+    return array
+
+
+def _covariance(values: Any, n: int, name: str) -> Array:
+    array = matrix(values, "covariance", name)
+    if array.shape != (n, n):
+        raise DataError(f"{name}: covariance must be {n} x {n} as mean has {n}, got {array.shape}")
+    size = float(np.abs(array).max())
+    if float(np.abs(array - array.T).max()) > 1e-8 * size:
+        raise DataError(f"{name}: covariance is not symmetric; use (S + S.T) / 2 if that is meant")
+    array = 0.5 * (array + array.T)
+    least = float(np.linalg.eigvalsh(array)[0])
+    if least < -1e-9 * n * size:
+        raise DataError(
+            f"{name}: covariance is not positive semidefinite (it has the eigenvalue {least:.3g})"
+        )
+    return array
+
+
+def _rows(values: Any, n: int, name: str) -> Array:
+    array = matrix(values, "A", name)
+    if array.shape[1] != n:
+        raise DataError(f"{name}: A must have {n} columns, one per asset, got {array.shape}")
+    return array
+
+
+def _bound(values: Any, count: int, what: str, name: str) -> Array:
+    try:
+        array = np.array(np.broadcast_to(np.asarray(values, dtype=float), (count,)))
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{name}: {what} must be {count} numbers (or one), got shape {np.shape(values)}"
+        ) from None
+    if np.any(np.isnan(array)):
+        raise DataError(f"{name}: {what}[{int(np.argmax(np.isnan(array)))}] is nan")
+    check_size(array[np.isfinite(array)], what, name)
+    return array
+
+
+def _group(members: Any, n: int, name: str) -> Array:
+    index = np.asarray(members)
+    if index.dtype == bool and index.shape == (n,):
+        index = np.flatnonzero(index)
+    if index.ndim != 1 or index.dtype.kind not in "iu" or np.any((index < 0) | (index >= n)):
+        raise DataError(
+            f"{name}: the members of a group must be indices from 0 to {n - 1}, got {members!r}"
+        )
+    return np.asarray(np.isin(np.arange(n), index), dtype=float)
+
+
+def _independent(rows: Array) -> Index:
+    """Rows that all of them are combinations of."""
+    length = np.linalg.norm(rows, axis=1)
+    scaled = rows / np.where(length > 0.0, length, 1.0)[:, None]
+    upper, order = scipy.linalg.qr(scaled.T, mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diagonal(upper)) > DEPENDENT))
+    return np.sort(np.asarray(order[:rank], dtype=np.int64))

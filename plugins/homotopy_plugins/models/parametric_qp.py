@@ -1,0 +1,620 @@
+"""Any convex quadratic program whose vectors move along a line.
+
+    min over x   1/2 x'Hx + g(t)'x     subject to   lb(t) <= x <= ub(t),   lbA(t) <= A x <= ubA(t)
+
+Rows of ``C = [I; A]`` whose two bounds are one number are equations.  They leave
+
+    x = p(t) + Z z,    p(t) their solution of least norm, Z a basis of the directions left free.
+
+On Z the form H splits into R with ``R'HR = I`` and N with ``HN = 0`` (N is empty where H is
+definite, and everything where H = 0).  With ``x = p + R (w - c) + N b`` and ``c(t) = R'(g + Hp)``
+the program reads
+
+    min over w, b   1/2 |w|^2 + e(t)'b     subject to   low_i(t) <= u_i <= high_i(t),
+
+where ``u = CR w + CN b``, ``e = N'(g + Hp)`` and the bounds are shifted by ``CRc - Cp``.  The loss
+of a row is 0 between its bounds and infinite beyond them, so that its polyline is
+
+    +inf  |  lower: knot at low  |  inside: 0  |  upper: knot at high  |  -inf
+
+and alpha is the multiplier of the row (all of it in variables and rows scaled to one size).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy.optimize import linprog
+
+from homotopy import (
+    Affine,
+    DataError,
+    DenseGram,
+    Gram,
+    Homotopy,
+    Jump,
+    Knot,
+    LinearGram,
+    LossModel,
+    ModelError,
+    Path,
+    PathError,
+    Slope,
+)
+from homotopy_plugins.kernels.checks import check_size, matrix
+
+__all__ = ["ParametricQP"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Line = tuple[Array, Array]
+
+VECTORS = ("g", "lb", "ub", "lbA", "ubA")
+MISSING = {"lb": -np.inf, "ub": np.inf, "lbA": -np.inf, "ubA": np.inf}
+# In variables scaled to a diagonal of ones: curvature below the first number is none, and pivots
+# above the second leave no doubt.
+FLAT, STEEP = 1e-12, 1e-4
+# Equations and directions that differ from a combination of others by no more are the same.
+DEPENDENT = 1e-11
+# Two bounds this near to each other, in parts of their size, are one number.
+SAME = 1e-14
+# What sums leave of their terms where they should be 0.
+ROUNDING = 1e-14
+# Rows named in a message at most.
+NAMED = 6
+# A linear program finds t to within the first number; smaller multipliers are rounding.
+NEARBY, PRESSING = 1e-6, 1e-9
+# What an equation that follows from others may be off by, in parts of its terms.
+AGREES = 1e-9
+
+
+class ParametricQP(LossModel):
+    """The solution of a convex quadratic program for every t while its vectors move along a line.
+
+        min over x   1/2 x'Hx + g(t)'x   subject to   lb(t) <= x <= ub(t),  lbA(t) <= A x <= ubA(t)
+
+    with t from 0 to 1.
+
+    Parameters
+    ----------
+    H : array or scipy sparse matrix (n, n)
+        Symmetric and positive semidefinite, at least where the equations leave x free; with H = 0
+        the program is linear.
+    g, lb, ub : vectors of n, or single numbers
+        Each of them fixed (a number, a list or an array), a tuple of two for its values at t = 0
+        and t = 1, or an `Affine`.  A bound that is not there is None or infinite.
+    A : array or scipy sparse matrix (m, n), optional
+    lbA, ubA : vectors of m, or single numbers
+        Likewise.
+
+    `Path.solution` is x, `Path.objective` the objective above; `multipliers` and `active_rows` tell
+    the rest.  Bounds that are equal at both ends make an equation.  Where no x is left from some t
+    on, or the objective falls for ever, the trace ends in a `TraceError` that says so: where, and
+    which rows contradict each other.  Its `path` is the path up to there.
+
+    Rows are numbered with the bounds of x first: ``0 .. n - 1`` are the variables, ``n .. n + m -
+    1`` the rows of A.  Signs: at an optimum ``Hx + g = [I; A]'y``, with y positive at a lower bound
+    only and negative at an upper bound only.
+
+    Notes
+    -----
+    H is factored once.  `following` makes the model of the next program of a sequence with the same
+    factors, and `sequence` traces one after another, each from the end of the one before.
+    """
+
+    span = (0.0, 1.0)
+
+    def __init__(
+        self,
+        H: Any,
+        g: Any,
+        *,
+        A: Any = None,
+        lb: Any = None,
+        ub: Any = None,
+        lbA: Any = None,
+        ubA: Any = None,
+    ) -> None:
+        name = type(self).__name__
+        form = matrix(H, "H", name)
+        n = form.shape[0]
+        if n == 0 or form.shape[1] != n:
+            raise DataError(f"{name}: H must be square and not empty, got shape {form.shape}")
+        off = float(np.abs(form - form.T).max())
+        if off > 1e-8 * float(np.abs(form).max()):
+            raise DataError(
+                f"{name}: H is not symmetric (entries differ by {off:.3g}); use (H + H.T) / 2 if "
+                "that is meant"
+            )
+        rows = np.zeros((0, n)) if A is None else matrix(A, "A", name)
+        if rows.shape[1] != n:
+            raise DataError(
+                f"{name}: A must have {n} columns, one per variable, got shape {rows.shape}"
+            )
+        self.H, self.A = 0.5 * (form + form.T), rows
+        self._vectors: dict[str, Array] = {}
+        self._shape: _Shape | None = None
+        self._take({"g": g, "lb": lb, "ub": ub, "lbA": lbA, "ubA": ubA})
+
+    def _take(self, vectors: Mapping[str, Any]) -> None:
+        """Check the vectors, each with its values at both ends, and set up what depends on them."""
+        name = type(self).__name__
+        for key, value in vectors.items():
+            count = self.A.shape[key in ("g", "lb", "ub")]
+            self._vectors[key] = _ends(value, count, key, name)
+        low, high = self._bounds()
+        size = np.maximum(np.abs(low), np.abs(high))
+        with np.errstate(invalid="ignore"):
+            near = np.isfinite(size) & (np.abs(high - low) <= SAME * size)
+        crossed = (low > high) & ~near
+        if np.any(crossed[0]):
+            i = int(np.argmax(crossed[0]))
+            raise DataError(
+                f"{name}: infeasible at t=0: {self._row(i)} must be at least {low[0, i]:g} and at "
+                f"most {high[0, i]:g}"
+            )
+        equal = np.asarray(near.all(axis=0))
+        met = ~equal & (np.isfinite(low[0]) | np.isfinite(high[0]))
+        # Bounds that pass each other are two coordinates with one bound each.
+        twice = np.flatnonzero(met & crossed[1])
+        index = np.concatenate([np.flatnonzero(met), twice])
+        if self._shape is None or not self._shape.fits(equal, index):
+            self._shape = _Shape.of(self.H, self.A, equal, index, name)
+        self._place(self._shape, low, high, twice.size)
+
+    def _place(self, shape: _Shape, low: Array, high: Array, twice: int) -> None:
+        """Corners and targets; the last `twice` coordinates are upper bounds of earlier ones."""
+        fixed = 0.5 * (low[:, shape.equal] + high[:, shape.equal])
+        self._point = fixed @ shape.solve.T
+        slant = self._vectors["g"] / shape.unit + self._point @ shape.bend
+        self._refuse(shape, fixed, slant)
+        self._shift = slant @ shape.root
+        move = self._shift @ shape.features.T - self._point @ shape.rows.T
+        terms = _lengths(self._shift) * _lengths(shape.features).T
+        terms += _lengths(self._point) * _lengths(shape.rows).T
+        low, high = (_sum(v[:, shape.index] / shape.length, move, terms) for v in (low, high))
+        # Rows that the equations leave no freedom, and that hold: nothing meets them.
+        slack = AGREES * terms
+        idle = shape.still & np.all((low <= slack) & (high >= -slack), axis=0)
+        low[:, idle], high[:, idle] = -np.inf, np.inf
+        first = shape.index.size - twice
+        high[:, :first][:, np.isin(shape.index[:first], shape.index[first:])] = np.inf
+        low[:, first:] = -np.inf
+        if shape.index.size == 0:
+            # The engine wants a coordinate: one that meets nothing.
+            low, high = np.full((2, 1), -np.inf), np.full((2, 1), np.inf)
+        self._low, self._high = _line(low), _line(high)
+        self.gram, self.border = shape.gram, shape.border
+        if shape.border is not None:
+            size = _lengths(slant) * np.linalg.norm(shape.null, axis=0)
+            target = _clean(slant @ shape.null, 100.0 * size)
+            self.border_target = Affine(target[0], target[1] - target[0])
+
+    def _refuse(self, shape: _Shape, fixed: Array, slant: Array) -> None:
+        """Equations without a solution, and directions along which nothing ever stops x."""
+        name = type(self).__name__
+        off = np.abs(self._point @ shape.equations.T - fixed)
+        terms = _lengths(self._point) * _lengths(shape.equations).T + np.abs(fixed)
+        wrong = off > AGREES * terms
+        if np.any(wrong):
+            i = int(np.flatnonzero(shape.equal)[np.argmax(wrong.any(axis=0))])
+            raise DataError(
+                f"{name}: infeasible {_from(wrong)}: the equation of {self._row(i)} contradicts "
+                "the other equations"
+            )
+        falls = np.abs(slant @ shape.loose) > AGREES * _lengths(slant)
+        if np.any(falls):
+            along = shape.loose[:, int(np.argmax(falls.any(axis=0)))] / shape.unit
+            j = int(np.argmax(np.abs(along)))
+            raise DataError(
+                f"{name}: unbounded {_from(falls)}: g falls along a direction that H does not bend "
+                f"and no bound meets (x[{j}] moves most on it); add bounds, or a little to H"
+            )
+
+    def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        return (
+            Slope("below", np.inf),
+            Knot("lower", self._low[0] + t * self._low[1]),
+            Slope("inside", 0.0),
+            Knot("upper", self._high[0] + t * self._high[1]),
+            Slope("above", -np.inf),
+        )
+
+    def solution(self, t: float, alpha: Array, b: Array) -> Array:
+        """x at t."""
+        shape = self._made
+        inner = shape.features.T @ alpha[: shape.index.size] - _at(self._shift, t)
+        scaled = _at(self._point, t) + shape.root @ inner + shape.null @ b
+        return np.asarray(scaled / shape.unit)
+
+    def loss_origin(self, t: float) -> Array:
+        low, high = (line[0] + t * line[1] for line in (self._low, self._high))
+        return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+
+    def objective_constant(self, t: float) -> float:
+        point, shift = _at(self._point, t) / self._made.unit, _at(self._shift, t)
+        own = 0.5 * point @ self.H @ point + _at(self._vectors["g"], t) @ point
+        return float(own - 0.5 * shift @ shift)
+
+    # ------------------------------------------------------------------ reading a path
+
+    def multipliers(self, path: Path, t: Any, side: str = "after") -> Array:
+        """The multipliers y of all rows at `t`: one entry per variable, then one per row of A.
+
+        ``Hx + g = [I; A]'y``; an entry is positive at a lower bound, negative at an upper one, 0
+        between them, and of either sign for an equation.  An array of t is answered with one row
+        for each.
+        """
+        if np.ndim(t):
+            places = np.asarray(t, dtype=float)
+            found = [self.multipliers(path, v, side) for v in places.ravel().tolist()]
+            return np.array(found).reshape(*places.shape, sum(self.A.shape))
+        shape, n = self._of(path), self.H.shape[0]
+        alpha = path.alpha(t, side)[: shape.index.size] / shape.length
+        y = np.zeros(sum(self.A.shape))
+        np.add.at(y, shape.index, alpha)
+        force = self.H @ path.solution(t, side) + _at(self._vectors["g"], float(t))
+        y[shape.equal] = shape.solve.T @ ((force - y[:n] - self.A.T @ y[n:]) / shape.unit)
+        return y
+
+    def active_rows(self, path: Path, t: float, side: str = "after") -> dict[str, Index]:
+        """The rows that hold x at `t`: those at their ``"lower"`` and at their ``"upper"`` bound,
+        and the equations, ``"equal"``."""
+        shape, parts = self._of(path), path.partition(t, side)
+        known = {name: np.sort(shape.index[parts[name]]) for name in ("lower", "upper")}
+        return known | {"equal": np.flatnonzero(shape.equal)}
+
+    def _of(self, path: Path) -> _Shape:
+        if path.model is not self:
+            raise PathError(f"{type(self).__name__}: that path is of another model; ask path.model")
+        return self._made
+
+    # ------------------------------------------------------------------ one after another
+
+    def following(self, **vectors: Any) -> Self:
+        """The model that leads from the end of this one, t = 1, to the fixed vectors given by name
+        (g, lb, ub, lbA, ubA); those not given stay.  H, A and their factors are shared."""
+        strange = sorted(set(vectors) - set(VECTORS))
+        if strange:
+            raise ModelError(
+                f"{type(self).__name__}: {strange[0]!r} is none of the vectors {', '.join(VECTORS)}"
+            )
+        other = copy.copy(self)
+        other._vectors = {name: ends[[1, 1]] for name, ends in self._vectors.items()}
+        other._take({name: (self._vectors[name][1], value) for name, value in vectors.items()})
+        return other
+
+    @classmethod
+    def sequence(
+        cls,
+        H: Any,
+        programs: Iterable[Mapping[str, Any]],
+        *,
+        A: Any = None,
+        **options: Any,
+    ) -> Iterator[Path]:
+        """Trace from each of `programs` to the next, beginning where the path before ended.
+
+        Parameters
+        ----------
+        H, A
+            As for the model; the same for all.
+        programs : iterable of dict
+            The vectors of each program by name; those that one does not mention stay as they are.
+        **options
+            Those of `Homotopy`.
+
+        Yields
+        ------
+        Path
+            One less than there are programs: path k leads from program k (t = 0) to k + 1 (t = 1).
+        """
+        given = iter(programs)
+        first = dict(next(given, {}))
+        if "g" not in first:
+            raise ModelError(f"{cls.__name__}: the first of the programs must have a vector 'g'")
+        model, path = cls(H, A=A, **first), None
+        for vectors in given:
+            model = model.following(**vectors)
+            start = None if path is None else model.start_at(path)
+            path = Homotopy(model, **options).trace(start=start)
+            yield path
+
+    def start_at(self, path: Path, t: float = 1.0) -> Any:
+        """What to hand to ``Homotopy.trace(start=...)`` to begin at `t` of the path of another
+        program with the same H and A."""
+        model = path.model
+        if not isinstance(model, ParametricQP) or model.A.shape != self.A.shape:
+            raise PathError(
+                f"{type(self).__name__}: a start must be the path of a ParametricQP with as many "
+                f"variables and rows, got {path!r}"
+            )
+        if model._shape is self._shape:
+            return path, t
+        shape = self._made
+        if shape.index.size == 0:
+            return np.zeros(1)
+        alpha = model.multipliers(path, t)[shape.index] * shape.length
+        # A row that is two coordinates begins with its lower bound.
+        again = np.setdiff1d(
+            np.arange(shape.index.size), np.unique(shape.index, return_index=True)[1]
+        )
+        alpha[again] = 0.0
+        return alpha
+
+    # ------------------------------------------------------------------ where there is no optimum
+
+    def no_optimum(self, t: float) -> str | None:
+        """Why there is none beyond `t`: rows that contradict each other, or a free fall."""
+        place = "at t=0" if t <= 0.0 else f"from t={t:.10g} on"
+        rows = np.vstack([np.eye(self.H.shape[0]), self.A])
+        last, pressing = _last_feasible(rows, *self._bounds())
+        if last <= t + NEARBY:
+            named = [self._row(i) for i in pressing]
+            if len(named) == 1:
+                return f"infeasible {place}: the bounds of {named[0]} contradict each other"
+            if len(named) > NAMED:
+                named = [*named[: NAMED - 1], f"{len(named) - NAMED + 1} more"]
+            listed = f"{', '.join(named[:-1])} and {named[-1]}"
+            return f"infeasible {place}: {listed} contradict each other"
+        if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
+            return f"unbounded {place}: the objective falls for ever; add bounds, or a little to H"
+        return None
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _made(self) -> _Shape:
+        assert self._shape is not None
+        return self._shape
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of all rows at both ends, (2, n + m)."""
+        ends = self._vectors
+        return np.hstack([ends["lb"], ends["lbA"]]), np.hstack([ends["ub"], ends["ubA"]])
+
+    def _row(self, i: int) -> str:
+        n = self.H.shape[0]
+        return f"x[{i}]" if i < n else f"row {i - n} of A"
+
+
+@attrs.frozen(eq=False)
+class _Shape:
+    """What H and A decide, given which rows are equations (`equal`) and which are met (`index`).
+
+    All of it in scaled variables ``unit * x``, in which H is `bend`:
+    ``unit * x = solve @ (right sides) + root @ (w - c) + null @ b``, and with `rows` divided by
+    their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
+    rows that the equations fix.
+    """
+
+    equal: Mask
+    index: Index
+    unit: Array
+    bend: Array
+    equations: Array
+    solve: Array
+    rows: Array
+    length: Array
+    root: Array
+    null: Array
+    loose: Array
+    features: Array
+    still: Mask
+    gram: Gram
+    border: Array | None
+
+    @classmethod
+    def of(cls, H: Array, A: Array, equal: Mask, index: Index, name: str) -> _Shape:
+        n, count = H.shape[0], max(index.size, 1)
+        every = np.vstack([np.eye(n), A])
+        # Variables scaled so that H has a diagonal of ones; those without curvature by their rows.
+        unit = np.sqrt(np.maximum(np.diagonal(H), 0.0))
+        unit = np.where(unit > 0.0, unit, np.abs(every[np.unique(index)]).max(axis=0, initial=0.0))
+        unit = np.where(unit > 0.0, unit, 1.0)
+        rows, equations = every[index] / unit, every[equal] / unit
+        solve, free = _solved(equations)
+        bend = H / np.outer(unit, unit)
+        root, null = (free @ part for part in _split(free.T @ bend @ free, name))
+        length = np.linalg.norm(rows, axis=1)
+        length = np.where(length > 0.0, length, 1.0)
+        rows = rows / length[:, None]
+        still = np.linalg.norm(rows @ free, axis=1) <= DEPENDENT
+        null, loose = _met(rows, null)
+        features, border = (
+            _clean(rows @ part, np.linalg.norm(part, axis=0)) for part in (root, null)
+        )
+        features[still], border[still] = 0.0, 0.0
+        return cls(
+            equal=equal,
+            index=index,
+            unit=unit,
+            bend=bend,
+            equations=equations,
+            solve=solve,
+            rows=rows,
+            length=length,
+            root=root,
+            null=null,
+            loose=loose,
+            features=features,
+            still=still,
+            gram=LinearGram(features) if features.size else DenseGram(np.zeros((count, count))),
+            border=border if border.shape[1] else None,
+        )
+
+    def fits(self, equal: Mask, index: Index) -> bool:
+        """Whether it is the shape for these equations and rows."""
+        return np.array_equal(self.equal, equal) and np.array_equal(self.index, index)
+
+
+def _solved(equations: Array) -> tuple[Array, Array]:
+    """S and Z: S e is the solution of least norm of ``E x = e`` (of independent equations among
+    them), Z a basis of ``E x = 0``."""
+    count, n = equations.shape
+    length = np.linalg.norm(equations, axis=1)
+    length = np.where(length > 0.0, length, 1.0)
+    if count == 0:
+        return np.zeros((n, 0)), np.eye(n)
+    Q, upper, order = scipy.linalg.qr((equations / length[:, None]).T, pivoting=True)
+    rank = int(np.sum(np.abs(np.diagonal(upper)) > DEPENDENT))
+    chosen = order[:rank]
+    solve = np.zeros((n, count))
+    inverse = scipy.linalg.solve_triangular(upper[:rank, :rank], Q[:, :rank].T)
+    solve[:, chosen] = inverse.T / length[chosen]
+    return solve, Q[:, rank:]
+
+
+def _split(bend: Array, name: str) -> tuple[Array, Array]:
+    """R with ``R'MR = 1`` and a basis N of ``Mx = 0`` for a semidefinite M."""
+    k = bend.shape[0]
+    if k == 0:
+        return bend, bend
+    try:
+        lower = np.linalg.cholesky(bend)
+        if float(np.diagonal(lower).min()) ** 2 > STEEP * float(np.diagonal(lower).max()) ** 2:
+            inverse = scipy.linalg.solve_triangular(lower, np.eye(k), lower=True)
+            return inverse.T, bend[:, :0]
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(bend)
+    most = max(float(np.abs(values).max()), 1e-300)
+    if values[0] < -1e-9 * most:
+        raise ModelError(
+            f"{name}: H is not positive semidefinite (scaled to a diagonal of ones it has the "
+            f"curvature {values[0]:.3g}): the program is not convex"
+        )
+    steep = values > FLAT * max(most, 1.0)
+    return vectors[:, steep] / np.sqrt(values[steep]), vectors[:, ~steep]
+
+
+def _met(rows: Array, null: Array) -> tuple[Array, Array]:
+    """Directions of `null` that `rows` of length one meet, and those that none meets.
+
+    Of the former each is met by one of as many chosen rows and by none of the others, so that few
+    numbers of the border are sums that ought to be 0.
+    """
+    _, values, turn = np.linalg.svd(rows @ null)
+    held = int(np.sum(values > DEPENDENT))
+    met, loose = null @ turn[:held].T, null @ turn[held:].T
+    if held:
+        order = scipy.linalg.qr((rows @ met).T, mode="r", pivoting=True)[1]
+        met = scipy.linalg.solve((rows @ met)[order[:held]].T, met.T).T
+    return met, loose
+
+
+def _clean(values: Array, size: Array) -> Array:
+    """`values` without what is but the rounding of terms of this size."""
+    return np.where(np.abs(values) <= ROUNDING * size, 0.0, values)
+
+
+# ---------------------------------------------------------------------- input
+
+
+def _ends(value: Any, count: int, what: str, name: str) -> Array:
+    """A vector at t = 0 and t = 1, (2, count)."""
+    if value is None and what in MISSING:
+        return np.full((2, count), MISSING[what])
+    if isinstance(value, tuple):
+        if len(value) != 2:
+            raise DataError(
+                f"{name}: {what} is a tuple of {len(value)}; a tuple holds the values at t = 0 and "
+                "t = 1 (write a fixed vector as a list or an array)"
+            )
+        parts = list(value)
+    elif isinstance(value, Affine):
+        parts = [value.at(0.0), value.at(1.0)]
+    else:
+        parts = [value, value]
+    try:
+        ends = np.stack([np.broadcast_to(np.asarray(p, dtype=float), (count,)) for p in parts])
+    except (TypeError, ValueError):
+        shapes = " and ".join(str(np.shape(p)) for p in parts)
+        raise DataError(
+            f"{name}: {what} must be {count} numbers (or one), got shape {shapes}"
+        ) from None
+    wrong = np.isnan(ends) | (ends == -MISSING.get(what, np.inf))
+    if what == "g":
+        wrong = ~np.isfinite(ends)
+    if np.any(wrong):
+        i = int(np.argmax(wrong.any(axis=0)))
+        raise DataError(f"{name}: {what}[{i}] is {ends[int(np.argmax(wrong[:, i])), i]}")
+    if np.any(np.isfinite(ends[0]) != np.isfinite(ends[1])):
+        i = int(np.argmax(np.isfinite(ends[0]) != np.isfinite(ends[1])))
+        raise DataError(
+            f"{name}: {what}[{i}] moves from {ends[0, i]:g} to {ends[1, i]:g}; a bound is infinite "
+            "at both ends or at none (give it a large number instead)"
+        )
+    check_size(ends[np.isfinite(ends)], what, name)
+    return ends
+
+
+def _lengths(rows: Array) -> Array:
+    return np.asarray(np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def _sum(bound: Array, move: Array, terms: Array) -> Array:
+    """``bound + move``, and 0 where that is but the rounding of `terms` and the bound."""
+    total = bound + move
+    rounding = np.isfinite(bound) & (np.abs(total) <= ROUNDING * (np.abs(bound) + terms))
+    return np.where(rounding, 0.0, total)
+
+
+def _line(ends: Array) -> Line:
+    """Value at 0 and rate; what is infinite does not move."""
+    moves = np.isfinite(ends[0])
+    return ends[0], np.where(moves, ends[1] - np.where(moves, ends[0], 0.0), 0.0)
+
+
+def _at(ends: Array, t: float) -> Array:
+    return np.asarray((1.0 - t) * ends[0] + t * ends[1])
+
+
+def _from(wrong: Mask) -> str:
+    return "at t=0" if np.any(wrong[0]) else "from t=0 on"
+
+
+# ---------------------------------------------------------------------- how far there is an optimum
+
+
+def _last_feasible(rows: Array, low: Array, high: Array) -> tuple[float, list[int]]:
+    """The largest t up to 1 for which some x keeps all bounds (-1 if not even t = 0), and the rows
+    that leave none beyond; by linear programs in x and t, or in x and an excess at t = 0."""
+    above, below = np.flatnonzero(np.isfinite(low[0])), np.flatnonzero(np.isfinite(high[0]))
+    sides = [(-rows[above], -low[:, above]), (rows[below], high[:, below])]
+    left, rate = np.vstack([s[0] for s in sides]), np.hstack([s[1][1] - s[1][0] for s in sides])
+    right = np.hstack([s[1][0] for s in sides])
+    size = np.maximum(np.linalg.norm(left, axis=1), np.abs(rate))
+    size = np.where(size > 0.0, size, 1.0)
+    n = rows.shape[1]
+    cost, free = np.append(np.zeros(n), 1.0), [(None, None)] * n
+    programs = ((-rate / size, -cost, (0.0, 1.0)), (-np.ones(size.size), cost, (0.0, None)))
+    for column, price, limits in programs:
+        table = np.column_stack([left / size[:, None], column])
+        found = linprog(price, A_ub=table, b_ub=right / size, bounds=[*free, limits])
+        if found.status == 0:
+            break
+    last = float(found.x[-1]) if price is not cost else -1.0
+    pressing = np.abs(found.ineqlin.marginals) > PRESSING
+    return last, sorted(set(np.concatenate([above, below])[pressing].tolist()))
+
+
+def _last_bounded(H: Array, g: Array, rows: Array, low: Array, high: Array) -> float:
+    """The largest t up to 1 for which the objective is bounded below (-1 for none): multipliers
+    with ``Hx + g(t) = rows'y`` exist."""
+    n = H.shape[0]
+    up, down = rows[np.isfinite(low[0])], rows[np.isfinite(high[0])]
+    left = np.column_stack([H, -up.T, down.T, g[1] - g[0]])
+    ranges = [(None, None)] * n + [(0.0, None)] * (len(up) + len(down)) + [(0.0, 1.0)]
+    cost = np.append(np.zeros(left.shape[1] - 1), -1.0)
+    length = np.abs(left).max(axis=1)
+    length = np.where(length > 0.0, length, 1.0)
+    found = linprog(cost, A_eq=left / length[:, None], b_eq=-g[0] / length, bounds=ranges)
+    return -1.0 if found.status else float(found.x[-1])
