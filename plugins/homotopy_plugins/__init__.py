@@ -10,7 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from homotopy_plugins.baselines import CCCPResult, cccp
-from homotopy_plugins.models import HingeRamp, LADRamp
+from homotopy_plugins.models import (
+    EpsilonRamp,
+    HingeRamp,
+    HuberRamp,
+    LADRamp,
+    PinballRamp,
+    SemiSupervisedSVM,
+    TruncatedQuadratic,
+)
+from homotopy_plugins.walks import Walk, walk
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
@@ -19,7 +28,19 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
 
 # Without the estimators: a star must not need scikit-learn.
-__all__ = ["CCCPResult", "HingeRamp", "LADRamp", "cccp"]
+__all__ = [
+    "CCCPResult",
+    "EpsilonRamp",
+    "HingeRamp",
+    "HuberRamp",
+    "LADRamp",
+    "PinballRamp",
+    "SemiSupervisedSVM",
+    "TruncatedQuadratic",
+    "Walk",
+    "cccp",
+    "walk",
+]
 
 _ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV")
 

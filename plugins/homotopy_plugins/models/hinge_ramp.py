@@ -67,22 +67,25 @@ class HingeRamp(RampModel):
         name = type(self).__name__
         rows = check_rows(X, name)
         self.classes, self.y = two_classes(y, rows.shape[0], name)
-        super().__init__(rows, self.y, path=path, theta=theta, s=s, C=C, **options)
+        parameters = {"theta": theta, "s": s}
+        super().__init__(rows, self.y, path=path, parameters=parameters, C=C, **options)
 
-    def _threshold(self, s: Any) -> float:
+    def _checked(self, what: str, value: Any) -> float:
+        if what != "s":
+            return super()._checked(what, value)
         name = type(self).__name__
-        value = within_reach(finite(s, "s", name), "s", name)
-        if value > 1.0:
+        s = within_reach(finite(value, "s", name), "s", name)
+        if s > 1.0:
             raise ModelError(
                 f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
             )
-        return value
+        return s
 
-    def _set_span(self) -> None:
-        self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+    def _span(self) -> tuple[float, float]:
+        return (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        theta, s = self.outliers_at(t)
+        theta, s = self.parameters_at(t)
         return (
             Slope("O", self.cost * theta),
             Jump(s),
@@ -93,18 +96,21 @@ class HingeRamp(RampModel):
 
     def held_out_target(self, y: Any) -> Array:
         """Labels as -1 / +1; those the model was not fitted on are refused."""
-        labels = np.asarray(y)
-        if labels.ndim != 1 or labels.size == 0:
-            raise DataError(
-                f"{type(self).__name__}: held-out labels must be a list, got shape {labels.shape}"
-            )
-        strange = labels[~np.isin(labels, self.classes)]
-        if strange.size:
-            raise DataError(
-                f"{type(self).__name__}: held-out label {strange[0]!r} is none of the two classes "
-                f"{self.classes[0]!r} and {self.classes[1]!r}"
-            )
-        return np.where(labels == self.classes[1], 1.0, -1.0)
+        return held_out_labels(y, self.classes, type(self).__name__)
+
+
+def held_out_labels(y: Any, classes: Any, name: str) -> Array:
+    """Labels of the two classes as -1 / +1; others are refused."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.size == 0:
+        raise DataError(f"{name}: held-out labels must be a list, got shape {labels.shape}")
+    strange = labels[~np.isin(labels, classes)]
+    if strange.size:
+        raise DataError(
+            f"{name}: held-out label {strange[0]!r} is none of the two classes "
+            f"{classes[0]!r} and {classes[1]!r}"
+        )
+    return np.where(labels == classes[1], 1.0, -1.0)
 
 
 def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
@@ -121,6 +127,6 @@ def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
     if classes.size != 2:
         shown = ", ".join(str(c) for c in classes[:10])
         if classes.size == 1:
-            raise DataError(f"{name}: y has one class ({shown}); hinge-ramp separates two")
-        raise DataError(f"{name}: y has {classes.size} classes ({shown}); hinge-ramp separates two")
+            raise DataError(f"{name}: y has one class ({shown}); {name} separates two")
+        raise DataError(f"{name}: y has {classes.size} classes ({shown}); {name} separates two")
     return classes, np.where(labels == classes[1], 1.0, -1.0)
