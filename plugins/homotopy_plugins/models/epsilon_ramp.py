@@ -27,6 +27,9 @@ from homotopy_plugins.models.regression_ramp import RegressionRamp
 
 __all__ = ["EpsilonRamp"]
 
+# The eps-path begins so much beyond the last constant f, where nothing happens yet.
+BEYOND = 1.01
+
 
 class EpsilonRamp(RegressionRamp):
     """Epsilon-insensitive ramp regression along theta, s or eps; with ``epsilon=0`` it is
@@ -56,8 +59,8 @@ class EpsilonRamp(RegressionRamp):
         The end of the s-path; by default a fifth of the way from the largest residual to epsilon
         is left.
     epsilon_start : float, optional
-        Where the eps-path begins; by default the largest residual of the best constant, where f is
-        that constant (0 without an intercept).
+        Where the eps-path begins; by default a little beyond the largest residual of the best
+        constant, where f is that constant (0 without an intercept).
 
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
@@ -107,7 +110,7 @@ class EpsilonRamp(RegressionRamp):
 
     def _own_span(self) -> tuple[float, float]:
         if self.epsilon_start is None:
-            return max(self.farthest(), self.epsilon), self.epsilon
+            return max(BEYOND * self.farthest(), self.epsilon), self.epsilon
         return self.epsilon_start, self.epsilon
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
