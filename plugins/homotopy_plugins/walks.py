@@ -16,8 +16,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import Homotopy, ModelError, Path, PathError
-from homotopy_plugins.models.ramp import Point
+from homotopy import Homotopy, LossModel, ModelError, Path, PathError
+from homotopy_plugins.models.ramp import Point, RampModel
 
 __all__ = ["Place", "Walk", "walk"]
 
@@ -26,7 +26,8 @@ Array = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class Place:
-    """One point of a walk: the parameters of the model and the optimum there."""
+    """One point of a walk: the parameters of the model (if it is a `RampModel`) and the optimum
+    there."""
 
     parameters: dict[str, float]
     alpha: Array = attrs.field(repr=False)
@@ -68,10 +69,9 @@ class Walk:
         """The place `t` (0 to 1) of edge `k`."""
         if not -len(self) <= k < len(self):
             raise PathError(f"Walk: there is no edge {k}; it has {len(self)}, counted from 0")
-        path: Any = self.paths[k]
-        values = zip(path.model.moving, path.model.parameters_at(t), strict=True)
+        path = self.paths[k]
         return Place(
-            parameters={what: float(value) for what, value in values},
+            parameters=_parameters(path.model, t),
             alpha=path.alpha(t, side),
             intercept=path.intercept(t, side),
             objective=path.objective(t, side),
@@ -128,6 +128,13 @@ def walk(model: Any, corners: Iterable[Point], *, start: Any = None, **options: 
         if not paths[-1].complete:
             break
     return Walk(tuple(paths))
+
+
+def _parameters(model: LossModel, t: float) -> dict[str, float]:
+    if not isinstance(model, RampModel):
+        return {}
+    values = zip(model.moving, model.parameters_at(t), strict=True)
+    return {what: float(value) for what, value in values}
 
 
 def _continues(before: Path, after: Path, tol: float) -> bool:

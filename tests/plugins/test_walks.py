@@ -9,7 +9,16 @@ from oracles import kernel_matrix
 from problems import case
 from ramps import against_osqp, regression
 
-from homotopy import Homotopy, HomotopyError, ModelError, PathError
+from homotopy import (
+    DenseGram,
+    Homotopy,
+    HomotopyError,
+    Knot,
+    LossModel,
+    ModelError,
+    PathError,
+    Slope,
+)
 from homotopy_plugins import EpsilonRamp, HingeRamp, HuberRamp, PinballRamp, Walk, walk
 
 
@@ -130,6 +139,34 @@ def test_what_a_walk_is():
     assert "theta" in repr(found.at(0, 0.5))
     with pytest.raises(PathError, match="there is no edge 1; it has 1"):
         found.at(1)
+
+
+class Frontier(LossModel):
+    """Long-only weights that sum to 1; a line moves the part of the mean and the largest weight."""
+
+    parameter, border_target, unknown = "t", 1.0, "alpha"
+
+    def __init__(self, covariance, mean, ends=None):
+        self.gram, self.covariance, self.mean = DenseGram(covariance), covariance, mean
+        self.border, self.span, self.ends = np.ones((mean.size, 1)), (0.0, 1.0), ends
+
+    def line(self, start, stop):
+        return Frontier(self.covariance, self.mean, (start, stop))
+
+    def polyline(self, t):
+        gain, most = (a + (z - a) * t for a, z in zip(*self.ends, strict=True))
+        return Slope("full", most), Knot("held", gain * self.mean), Slope("out", 0.0)
+
+
+def test_any_model_with_lines_can_be_walked():
+    rng = np.random.default_rng(0)
+    returns = rng.normal(size=(50, 6))
+    model = Frontier(np.cov(returns.T), returns.mean(axis=0))
+    found = walk(model, [(0.0, 1.0), (5.0, 1.0), (5.0, 0.3), (0.0, 1.0)])
+    assert found.certify()
+    assert found.at(1).parameters == {}
+    assert found.at(1).alpha.max() <= 0.3 + 1e-12
+    np.testing.assert_allclose(found.at(0, 0.0).alpha, found.at(-1).alpha, atol=1e-10)
 
 
 def test_a_walk_that_is_stopped_says_so():
