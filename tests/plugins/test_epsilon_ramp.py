@@ -100,6 +100,10 @@ def test_a_wide_tube_leaves_nothing_to_trace():
         ({"epsilon": 1.0, "s": 1.0}, r"s must be larger than eps \(both are distances from y\)"),
         ({"epsilon": 1.0, "path": "s", "s_stop": 0.5}, "s must be larger than eps"),
         ({"epsilon": 0.1, "path": "eps", "s": 0.5}, "s must be larger than eps"),
+        (
+            {"epsilon": 2.0, "path": "eps", "epsilon_start": 0.1, "s": 1.0},
+            "s must be larger than e",
+        ),
         ({"epsilon": 0.1, "path": "eps", "epsilon_start": -1.0}, "epsilon_start must not be neg"),
         ({"epsilon": 0.1, "s": 0.0}, "s must be positive"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -58,7 +58,7 @@ class RampModel(KernelModel):
         self.parameters = {what: self._checked(what, v) for what, v in parameters.items()}
         self.ends: tuple[tuple[float, ...], tuple[float, ...]] | None = None
         super().__init__(X, sign, C=C, **options)
-        self.span = self._span()
+        self._set_span()
 
     @property
     def theta(self) -> float:
@@ -76,6 +76,16 @@ class RampModel(KernelModel):
 
     def _check_point(self, point: Mapping[str, float]) -> None:
         """Refuse values that do not go together."""
+
+    def _set_span(self) -> None:
+        """Set `span` for the present path and parameters, and check its ends."""
+        self.span = self._span()
+        for value in self._given_ends():
+            self._check_point(self.parameters | {self.path: value})
+
+    def _given_ends(self) -> Iterable[float]:
+        """The ends of the span that are known before anything is traced."""
+        return [value for value in self.span if np.isfinite(value)]
 
     @abstractmethod
     def _span(self) -> tuple[float, float]:
@@ -98,7 +108,7 @@ class RampModel(KernelModel):
                 name = type(self).__name__
                 raise ModelError(f"{name}: the threshold of a line is in its ends; make another")
             other._end_at(s)
-            other.span = other._span()
+            other._set_span()
         return other
 
     def _end_at(self, s: float) -> None:

@@ -3,7 +3,7 @@ begins at the largest residual."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -71,11 +71,6 @@ class RegressionRamp(RampModel):
         parameters = {"theta": theta, "s": s} | dict(own or {})
         sign = np.ones(self.y.size)
         super().__init__(rows, sign, path=path, parameters=parameters, C=C, **options)
-        if self.path != "s":
-            starts = {self.path: self.span[0]} if self.path != "theta" else {}
-            self._check_point(self.parameters | starts)
-        elif self.s_stop is not None:
-            self._check_point(self.parameters | {"s": self.s_stop})
 
     def _checked(self, what: str, value: Any, called: str | None = None) -> float:
         if what != "s":
@@ -98,6 +93,9 @@ class RegressionRamp(RampModel):
             return 1.0, 0.0
         return (np.inf, self.s_stop or self._least()) if self.path == "s" else self._own_span()
 
+    def _given_ends(self) -> Iterable[float]:
+        return [] if self.path == "s" and self.s_stop is None else super()._given_ends()
+
     def _own_span(self) -> tuple[float, float]:
         """Where the model's own parameter begins and ends."""
         raise NotImplementedError
@@ -109,10 +107,8 @@ class RegressionRamp(RampModel):
     def _end_at(self, s: float) -> None:
         if self.path == "s":
             self.s_stop = self._checked("s", s)
-            self._check_point(self.parameters | {"s": self.s_stop})
         else:
             super()._end_at(s)
-            self._check_point(self.parameters)
 
     def farthest(self) -> float:
         """The largest residual of the best constant: of 0 without an intercept, else of the middle
