@@ -16,17 +16,23 @@ from homotopy_plugins.models import (
     CappedL1,
     EfficientFrontier,
     ElasticNet,
+    EpsilonRamp,
     HingeRamp,
+    HuberRamp,
     LADRamp,
     Lasso,
     NuSVCPath,
     OneClassPath,
     ParametricQP,
+    PinballRamp,
     ROCCurve,
     ROCPath,
+    SemiSupervisedSVM,
     SVMPath,
     TrendFilter,
+    TruncatedQuadratic,
 )
+from homotopy_plugins.walks import Walk, walk
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
@@ -43,17 +49,24 @@ __all__ = [
     "CappedL1",
     "EfficientFrontier",
     "ElasticNet",
+    "EpsilonRamp",
     "HingeRamp",
+    "HuberRamp",
     "LADRamp",
     "Lasso",
     "NuSVCPath",
     "OneClassPath",
     "ParametricQP",
+    "PinballRamp",
     "ROCCurve",
     "ROCPath",
     "SVMPath",
+    "SemiSupervisedSVM",
     "TrendFilter",
+    "TruncatedQuadratic",
+    "Walk",
     "cccp",
+    "walk",
 ]
 
 _ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor")

@@ -137,7 +137,7 @@ FAR = [
 HINGE = [
     ({"s": -1e300}, ModelError, r"s=-1e\+300 is beyond what can be computed with"),
     ({"y": np.ones(4)}, DataError, r"y has one class \(1.0\)"),
-    ({"y": [0, 1, 2, 1]}, DataError, r"y has 3 classes \(0, 1, 2\); hinge-ramp separates two"),
+    ({"y": [0, 1, 2, 1]}, DataError, r"y has 3 classes \(0, 1, 2\); HingeRamp separates two"),
     ({"y": ["a", "b", "c", "d"]}, DataError, "y has 4 classes"),
     ({"y": np.array(["a", 1, None, 2.0], dtype=object)}, DataError, "y mixes labels"),
     ({"s": 1.5}, ModelError, r"s must be at most 1 .*got 1.5"),

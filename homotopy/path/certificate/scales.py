@@ -178,6 +178,10 @@ def _largest_alpha(path: Path) -> Array:
     ended[order[:-1][same]] = begun[order[1:][same]] - 1
     visited = np.flatnonzero(ended >= begun)
     level, rate = path._flat(i[visited], piece[visited])
+    # On a slanted piece alpha is not its height at u = 0 but among those stored.
+    slanted = path.problem.polylines.curvature[i[visited], piece[visited] // 2] != 0.0
+    slanted &= piece[visited] % 2 == 0
+    level, rate = np.where(slanted, 0.0, level), np.where(slanted, 0.0, rate)
     largest = np.zeros(n)
     for t in (s.start[begun[visited]], s.stop[ended[visited]]):
         np.maximum.at(largest, i[visited], size(level + rate * t))

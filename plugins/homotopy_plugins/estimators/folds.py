@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
-from homotopy_plugins.models.lad_ramp import DEFAULT_STOP, ROUNDING
 from homotopy_plugins.models.ramp import RampModel
+from homotopy_plugins.models.regression_ramp import DEFAULT_STOP, ROUNDING
 
 __all__ = [
     "Begun",

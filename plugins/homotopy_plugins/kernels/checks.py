@@ -21,6 +21,7 @@ __all__ = [
     "check_rows",
     "check_scale",
     "check_size",
+    "checked_targets",
     "checked_weights",
     "finite",
     "flag",
@@ -273,3 +274,17 @@ def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> Array:
     if not np.any(array):
         raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
     return array
+
+
+def checked_targets(y: npt.ArrayLike, n: int, name: str) -> Array:
+    """Targets as finite numbers, one per row."""
+    try:
+        targets = np.array(y, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: y must be numeric") from None
+    check_length(targets, n, "y", name)
+    bad = np.flatnonzero(~np.isfinite(targets))
+    if bad.size:
+        raise DataError(f"{name}: y[{bad[0]}] is {targets[bad[0]]}; targets must be finite")
+    check_size(targets, "y", name)
+    return targets

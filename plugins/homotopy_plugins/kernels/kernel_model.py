@@ -120,7 +120,7 @@ class KernelModel(Predictor):
         self._check_kernel(name)
         self.centre = self._find_centre()
         self.gram = self._build_gram()
-        check_scale(self.C, self.sample_weight, self.gram.diag, name)
+        self._check_scale(self.C)
         if self.fit_intercept:
             self.border = sign[:, None].copy()
 
@@ -129,8 +129,13 @@ class KernelModel(Predictor):
         other = copy.copy(self)
         if C is not None:
             other.C = positive(C, "C", type(self).__name__)
-            check_scale(other.C, self.sample_weight, self.gram.diag, type(self).__name__)
+            other._check_scale(other.C)
         return other
+
+    def _check_scale(self, C: float) -> None:
+        """Refuse a C whose products with the kernel cannot be computed."""
+        # A subclass may have coordinates beyond the rows.
+        check_scale(C, self.sample_weight, self.gram.diag[: self.sign.size], type(self).__name__)
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -261,7 +266,7 @@ class KernelModel(Predictor):
         def values(alphas: Array, bs: Array) -> Array:
             weights = alphas * self.sign[:, None]
             if self.kernel == "linear":
-                w = self._normal(slice(None), weights)
+                w = self._normal(slice(n), weights)
                 f = np.asarray(new @ w)
                 bs = bs if self.centre is None else bs - self.centre @ w
             else:

@@ -15,8 +15,8 @@ __all__ = ["signs_of", "two_classes"]
 Array = npt.NDArray[np.float64]
 
 
-def two_classes(y: npt.ArrayLike, n: int, name: str, machine: str) -> tuple[Any, Array]:
-    """The two labels in sorted order, and y as -1 / +1; `machine` is what separates them."""
+def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
+    """The two labels in sorted order, and y as -1 / +1."""
     labels = np.asarray(y)
     check_length(labels, n, "y", name)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
@@ -29,7 +29,7 @@ def two_classes(y: npt.ArrayLike, n: int, name: str, machine: str) -> tuple[Any,
     if classes.size != 2:
         shown = ", ".join(str(c) for c in classes[:10])
         count = "one class" if classes.size == 1 else f"{classes.size} classes"
-        raise DataError(f"{name}: y has {count} ({shown}); {machine} separates two")
+        raise DataError(f"{name}: y has {count} ({shown}); {name} separates two")
     return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 

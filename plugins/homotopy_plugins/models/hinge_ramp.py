@@ -67,23 +67,26 @@ class HingeRamp(RampModel):
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
-        self.classes, self.y = two_classes(y, rows.shape[0], name, "hinge-ramp")
-        super().__init__(rows, self.y, path=path, theta=theta, s=s, C=C, **options)
+        self.classes, self.y = two_classes(y, rows.shape[0], name)
+        parameters = {"theta": theta, "s": s}
+        super().__init__(rows, self.y, path=path, parameters=parameters, C=C, **options)
 
-    def _threshold(self, s: Any) -> float:
+    def _checked(self, what: str, value: Any) -> float:
+        if what != "s":
+            return super()._checked(what, value)
         name = type(self).__name__
-        value = within_reach(finite(s, "s", name), "s", name)
-        if value > 1.0:
+        s = within_reach(finite(value, "s", name), "s", name)
+        if s > 1.0:
             raise ModelError(
                 f"{name}: s must be at most 1 (the threshold lies left of the margin), got {s!r}"
             )
-        return value
+        return s
 
-    def _set_span(self) -> None:
-        self.span = (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+    def _span(self) -> tuple[float, float]:
+        return (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
-        theta, s = self.outliers_at(t)
+        theta, s = self.parameters_at(t)
         return (
             Slope("O", self.cost * theta),
             Jump(s),

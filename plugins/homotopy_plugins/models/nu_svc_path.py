@@ -81,7 +81,7 @@ class NuSVCPath(KernelModel):
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
-        self.classes, self.y = two_classes(y, rows.shape[0], name, "nu-SVC")
+        self.classes, self.y = two_classes(y, rows.shape[0], name)
         weight = checked_weights(options.get("sample_weight"), self.y.size, name)
         lighter = min(float(weight[self.y > 0.0].sum()), float(weight[self.y < 0.0].sum()))
         if lighter == 0.0:

@@ -28,8 +28,14 @@ from homotopy import (
     Predictor,
     Slope,
 )
-from homotopy_plugins.kernels.checks import check_rows, checked_weights, finite, flag, positive
-from homotopy_plugins.models.lad_ramp import checked_targets
+from homotopy_plugins.kernels.checks import (
+    check_rows,
+    checked_targets,
+    checked_weights,
+    finite,
+    flag,
+    positive,
+)
 
 __all__ = ["MCP", "SCAD"]
 

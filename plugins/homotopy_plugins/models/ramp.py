@@ -1,11 +1,14 @@
-"""What every ramp loss has: the weight theta and the threshold s of its outliers."""
+"""What every ramp loss has: the weight theta and the threshold s of its outliers, and whatever
+else of it may move."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
+import numpy as np
 import numpy.typing as npt
 
 from homotopy import ModelError
@@ -14,22 +17,31 @@ from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 
 __all__ = ["RampModel", "ramp_parameters"]
 
-Point = tuple[float, float]
+Point = Sequence[float] | Mapping[str, float]
 
 
 class RampModel(KernelModel):
     """A kernel machine whose loss is pressed flat beyond the threshold s: there it has only the
     fraction theta of its slope.
 
-    The path leads along theta (from 1, convex, to 0), along s (from where nothing is an outlier),
-    or, made by `line`, along any straight line in (theta, s).
+    The path leads along one of the parameters of the loss, named by `path` (theta from 1, convex,
+    to 0; s from where nothing is an outlier; a subclass may have more) or, made by `line`, along
+    any straight line in all of them.
 
     Attributes
     ----------
+    moving : tuple of str
+        The parameters that can move, in the order in which `line` takes them.
+    together : tuple of str
+        Parameters whose product the polyline holds, if any: at most one of them moves on a line.
     outlier_pieces : tuple of str
         The pieces of outliers.
+    parameters : dict
+        The value of each parameter where it does not move.
     """
 
+    moving: tuple[str, ...] = ("theta", "s")
+    together: tuple[str, ...] = ()
     outlier_pieces: tuple[str, ...]
 
     def __init__(
@@ -38,68 +50,122 @@ class RampModel(KernelModel):
         sign: npt.ArrayLike,
         *,
         path: str,
-        theta: float,
-        s: float,
+        parameters: Mapping[str, Any],
         C: float,
         **options: Unpack[KernelOptions],
     ) -> None:
-        name = type(self).__name__
-        self.path, self.theta = ramp_parameters(path, theta, name)
-        self.parameter = self.path
-        self.s = self._threshold(s)
-        self.ends: tuple[Point, Point] | None = None
-        self._set_span()
+        self.path = self.parameter = _checked_path(path, self.moving, type(self).__name__)
+        self.parameters = {what: self._checked(what, v) for what, v in parameters.items()}
+        self.ends: tuple[tuple[float, ...], tuple[float, ...]] | None = None
         super().__init__(X, sign, C=C, **options)
+        self._set_span()
 
-    @abstractmethod
-    def _threshold(self, s: Any) -> float:
-        """A threshold, checked."""
+    @property
+    def theta(self) -> float:
+        """The weight of outliers, where it does not move."""
+        return self.parameters["theta"]
 
-    @abstractmethod
+    @property
+    def s(self) -> float:
+        """The threshold, where it does not move."""
+        return self.parameters["s"]
+
+    def _checked(self, what: str, value: Any) -> float:
+        """The value of one parameter; subclasses check all but theta."""
+        return _checked_weight(value, type(self).__name__)
+
+    def _check_point(self, point: Mapping[str, float]) -> None:
+        """Refuse values that do not go together."""
+
     def _set_span(self) -> None:
-        """Set `span` for the present path and threshold."""
+        """Set `span` for the present path and parameters, and check its ends."""
+        self.span = self._span()
+        for value in self._given_ends():
+            self._check_point(self.parameters | {self.path: value})
 
-    def outliers_at(self, t: Any) -> tuple[Any, Any]:
-        """(theta, s) at the place t of the path."""
+    def _given_ends(self) -> Iterable[float]:
+        """The ends of the span that are known before anything is traced."""
+        return [value for value in self.span if np.isfinite(value)]
+
+    @abstractmethod
+    def _span(self) -> tuple[float, float]:
+        """The span for the present path and parameters."""
+
+    def parameters_at(self, t: Any) -> tuple[Any, ...]:
+        """The parameters, in the order of `moving`, at the place t of the path."""
         if self.ends is not None:
-            (theta, s), (theta1, s1) = self.ends
-            return theta + (theta1 - theta) * t, s + (s1 - s) * t
-        return (t, self.s) if self.path == "theta" else (self.theta, t)
+            return tuple(a if a == z else a + (z - a) * t for a, z in zip(*self.ends, strict=True))
+        return tuple(t if what == self.path else self.parameters[what] for what in self.moving)
 
     def varied(self, *, C: float | None = None, s: float | None = None) -> Self:
         """The same model with another C or threshold; both share data and columns of the kernel.
 
-        `s` is the threshold of the theta-path or the end of the s-path.
+        `s` is the end of the s-path, the threshold of any other.
         """
         other = super().varied(C=C)
         if s is not None:
+            if self.ends is not None:
+                name = type(self).__name__
+                raise ModelError(f"{name}: the threshold of a line is in its ends; make another")
             other._end_at(s)
             other._set_span()
         return other
 
     def _end_at(self, s: float) -> None:
-        self.s = self._threshold(s)
+        self.parameters = self.parameters | {"s": self._checked("s", s)}
 
     def line(self, start: Point, stop: Point) -> Self:
-        """The same model along the straight line from (theta, s) = `start` to `stop`, as t goes
-        from 0 to 1.
+        """The same model along the straight line from `start` to `stop`, as t goes from 0 to 1.
 
-        Where the start is not convex, `Homotopy.trace` wants a start: the path that ends there.
+        A point holds the parameters in the order of `moving`, (theta, s) and so on, or is a dict of
+        those that differ from what the model was made with.  Where the start is not convex,
+        `Homotopy.trace` wants a start: the path that ends there (see `walk`).
         """
+        ends = self._point(start), self._point(stop)
+        moves = [what for what in self.together if ends[0][what] != ends[1][what]]
+        if len(moves) > 1:
+            raise ModelError(
+                f"{type(self).__name__}: {' and '.join(moves)} multiply each other in the loss, so "
+                "that only one of them can move along a line; walk round a corner instead"
+            )
+        first, last = (tuple(end[what] for what in self.moving) for end in ends)
+        if not all(a == z or np.isfinite(z - a) for a, z in zip(first, last, strict=True)):
+            raise ModelError(f"{type(self).__name__}: a line ends at finite values, got {last}")
         other = copy.copy(self)
-        name = type(self).__name__
-        weights = (ramp_parameters("theta", theta, name)[1] for theta in (start[0], stop[0]))
-        thresholds = (self._threshold(s) for s in (start[1], stop[1]))
-        other.ends = tuple(zip(weights, thresholds, strict=True))  # type: ignore[assignment]
+        other.ends = first, last
         other.path, other.parameter, other.span = "line", "t", (0.0, 1.0)
         return other
+
+    def _point(self, point: Point) -> dict[str, float]:
+        """A point by name, checked."""
+        name, wanted = type(self).__name__, ", ".join(self.moving)
+        if not isinstance(point, Mapping):
+            values = list(point) if isinstance(point, Sequence | np.ndarray) else [point]
+            if len(values) != len(self.moving):
+                raise ModelError(f"{name}: a point of a line is ({wanted}), got {point!r}")
+            point = dict(zip(self.moving, values, strict=True))
+        strange = set(point) - set(self.moving)
+        if strange:
+            raise ModelError(f"{name}: {min(strange)!r} does not move; a line moves {wanted}")
+        checked = self.parameters | {what: self._checked(what, v) for what, v in point.items()}
+        self._check_point(checked)
+        return checked
 
 
 def ramp_parameters(path: Any, theta: Any, name: str) -> tuple[str, float]:
     """Check the choice of path and the outlier weight in [0, 1]."""
-    if not (isinstance(path, str) and path in ("theta", "s")):
-        raise ModelError(f"{name}: path must be 'theta' or 's', got {path!r}")
+    return _checked_path(path, RampModel.moving, name), _checked_weight(theta, name)
+
+
+def _checked_path(path: Any, moving: Sequence[str], name: str) -> str:
+    if not (isinstance(path, str) and path in moving):
+        *most, last = (repr(what) for what in moving)
+        raise ModelError(f"{name}: path must be {', '.join(most)} or {last}, got {path!r}")
+    return str(path)
+
+
+def _checked_weight(theta: Any, name: str) -> float:
     weight = number(theta, "theta", name)
     if not 0.0 <= weight <= 1.0:
         raise ModelError(f"{name}: theta must lie in [0, 1], got {theta!r}")
-    return str(path), weight
+    return weight

@@ -69,7 +69,7 @@ class ROCPath(KernelModel):
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
-        self.classes, self.y = two_classes(y, rows.shape[0], name, "a support vector machine")
+        self.classes, self.y = two_classes(y, rows.shape[0], name)
         if share is not None and ratio is not None:
             raise ModelError(
                 f"{name}: give share or ratio, not both: they are two ways of one path"

@@ -22,6 +22,7 @@ from homotopy import Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import (
     check_rows,
     check_scale,
+    checked_targets,
     finite,
     positive,
     span_of,
@@ -29,7 +30,6 @@ from homotopy_plugins.kernels.checks import (
 )
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
-from homotopy_plugins.models.lad_ramp import checked_targets
 
 __all__ = ["SVMPath"]
 
@@ -82,7 +82,7 @@ class SVMPath(KernelModel):
             raise ModelError(f"{name}: epsilon must not be negative, got {epsilon!r}")
         self.span = self._checked_span(C)
         if kind == "svc":
-            self.classes, self.y = two_classes(y, rows.shape[0], name, "a support vector machine")
+            self.classes, self.y = two_classes(y, rows.shape[0], name)
             sign, self.validation_loss = self.y, "zero-one"
         else:
             self.y = checked_targets(y, rows.shape[0], name)
