@@ -692,9 +692,8 @@ class _Trace:
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
         before = tracker.piece.copy()
         if self.ridge is not None:
-            alpha, b, piece = descend(
-                self.problem.gram, self.problem.border, snap, tracker.point(), *self.ridge
-            )
+            form, scale = (self.problem.gram, self.problem.border), tracker.size_of_u()
+            alpha, b, piece = descend(*form, snap, tracker.point(), *self.ridge, scale)
             tracker.place(alpha, b)
             tracker.piece[:], self.ridge = piece, None
             tracker.log_changes(before)

@@ -574,7 +574,7 @@ class Tracker(Memory):
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settle_lines)
-        self.rebuild(self.tolerances.well)
+        self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         self.column.target_rate[:] = self.border.T @ self.alpha - target
         now.mu = now.tau = 1.0
