@@ -55,6 +55,7 @@ def descend(
     (way > 0) or falling, to a local optimum: alpha, b, pieces.  `scale` is the size of each
     response, for what is taken for zero."""
     walk = _Walk(gram, border, snap, scale, *point)
+    walk.finish_piece(first, way)
     walk.let_go(first, way)
     for _ in range(PATIENCE * (gram.size + 10)):
         if walk.step():
@@ -100,7 +101,8 @@ class _Walk:
         # although nothing pulls at it.
         self.passed: set[int] = set()
         self.probed: set[int] = set()
-        self.newest, self.way = -1, 0.0
+        # Who was let go last, in which direction, and whether nothing has moved since.
+        self.newest, self.way, self.fresh = -1, 0.0, False
 
     # ------------------------------------------------------------------ pieces
 
@@ -138,11 +140,16 @@ class _Walk:
         inside = np.where(np.asarray(move) > 0.0, end > alpha, end < alpha)
         return np.where(inside & (left > AT_END * np.abs(alpha)), left, 0.0)
 
+    def finish_piece(self, i: int, way: float) -> None:
+        """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
+        end = (self.high if way > 0.0 else self.low)[i, self.piece[i]]
+        self.alpha[i] = end if np.isfinite(end) else self.alpha[i]
+
     def let_go(self, i: int, way: float) -> None:
         """Coordinate i goes on with alpha rising (way > 0) or falling, on the next piece if it is
         at the end of its own."""
         self.held.discard(i)
-        self.newest, self.way = i, way
+        self.newest, self.way, self.fresh = i, way, True
         if self._is_kink(i, int(self.piece[i])) or not self._left(i, way) > 0.0:
             p = self._next(i, way)
             if p is None:
@@ -190,6 +197,7 @@ class _Walk:
             )
         self.alpha[active] += length * move
         if length > 0.0:
+            self.fresh = False
             self.passed.clear()
             self.probed.clear()
         if not stop:
@@ -211,16 +219,16 @@ class _Walk:
         """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
         slope, bend = float(short @ move), float(move @ block @ move)
         level = abs(slope) <= VIOLATED * float(self._size_of_u()[active] @ np.abs(move))
-        if level:
-            # Nothing pulls: on in the direction in which the newest was let go.
-            turn = self.way * move[-1] < 0.0 and active[-1] == self.newest
+        if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
+            # Nothing pulls, or it was let go for a reason: on in that direction.
+            turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
         move, slope = (-move, -slope) if turn else (move, slope)
         flat = bend > -DEFINITE * float(self.sizes[active] @ move**2)
         if level and flat and not np.isfinite(self._room(active, move)[0]):
             move = -move
-        whole = slope / bend if bend > 0.0 and not level else np.inf
+        whole = slope / bend if bend > 0.0 and slope > 0.0 and not level else np.inf
         return move, whole
 
     def _room(self, active: Index, move: Array) -> tuple[float, int]:
@@ -233,8 +241,7 @@ class _Walk:
     def _pass_on(self, i: int, way: float) -> None:
         """Coordinate i is at the end of its piece and goes to the next; for the second time at one
         point it is held."""
-        p = int(self.piece[i])
-        self.alpha[i] = self.high[i, p] if way > 0.0 else self.low[i, p]
+        self.finish_piece(i, way)
         following = self._next(i, way)
         if following is None:
             raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")

@@ -654,7 +654,9 @@ class _Trace:
         tracker, now = self.tracker, self.tracker.now
         self.recovered = self.recovered + 1 if now.t == self.recovered_at else 1
         self.recovered_at = float(now.t)
-        if self.options.d_step == "auto" and not now.by_solver and self.recovered <= RECOVERIES:
+        self.ridge = None
+        solvable = self.options.d_step == "auto" and self.problem.gram.semidefinite
+        if solvable and not now.by_solver and self.recovered <= RECOVERIES:
             tracker.restore()
             now.by_solver = 1
             return
@@ -758,6 +760,7 @@ class _Trace:
         arrays = {
             "trace": np.array([*numbers, *places], dtype=float),
             "first_piece": self.first_piece,
+            "ridge": np.array(self.ridge or (), dtype=float),
             "guess.alpha": self.guess[0],
             "guess.b": self.guess[1],
         }
@@ -780,6 +783,8 @@ class _Trace:
             self.start_steps, self.late, self.recovered = map(int, counts)
             self.late_from = (t, int(segments))
             self.first_piece, self.settles = arrays["first_piece"], bool(settles)
+            ridge = arrays["ridge"].tolist()
+            self.ridge = (int(ridge[0]), ridge[1]) if ridge else None
             self.guess = arrays["guess.alpha"], arrays["guess.b"]
             if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):
                 raise ValueError(f"it has {self.first_piece.size} coordinates, the model has {n}")
