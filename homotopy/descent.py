@@ -47,16 +47,19 @@ def descend(
     border: Array,
     snap: Snapshot,
     point: tuple[Array, Array, Index],
-    first: int,
-    way: float,
+    ridge: tuple[int, float] | None,
     scale: Array,
 ) -> tuple[Array, Array, Index]:
-    """From `point` (alpha, b, pieces), where coordinate `first` leaves its slope with alpha rising
-    (way > 0) or falling, to a local optimum: alpha, b, pieces.  `scale` is the size of each
-    response, for what is taken for zero."""
+    """From `point` (alpha, b, pieces) to a local optimum: alpha, b, pieces.
+
+    At a `ridge` (i, way) coordinate i leaves its piece with alpha rising (way > 0) or falling;
+    without one the point is a guess.  `scale` is the size of each response, for what is taken for
+    zero.
+    """
     walk = _Walk(gram, border, snap, scale, *point)
-    walk.finish_piece(first, way)
-    walk.let_go(first, way)
+    if ridge is not None:
+        walk.finish_piece(*ridge)
+        walk.let_go(*ridge)
     for _ in range(PATIENCE * (gram.size + 10)):
         if walk.step():
             worst = walk.violated() or walk.unstable()
@@ -330,9 +333,7 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
     return factor, direction
 
 
-def _newton(
-    block: Array, border: Array, short: Array, sizes: Array
-) -> tuple[Array, bool]:
+def _newton(block: Array, border: Array, short: Array, sizes: Array) -> tuple[Array, bool]:
     """The move that leaves nobody short, with the border balanced, and True; where the block is not
     positive definite a direction of curvature that is not, and False."""
     if border.shape[1] == 0:

@@ -417,6 +417,8 @@ class _Trace:
         tracker.place(*self.guess)
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
+        if not problem.gram.semidefinite:
+            self._descend(snap, None)
         tracker.settle(problem.start, snap, target)
         if not tracker.off_by(target) <= tol.repair:
             tracker.settle(problem.start, snap, target)
@@ -694,10 +696,8 @@ class _Trace:
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
         before = tracker.piece.copy()
         if self.ridge is not None:
-            form, scale = (self.problem.gram, self.problem.border), tracker.size_of_u()
-            alpha, b, piece = descend(*form, snap, tracker.point(), *self.ridge, scale)
-            tracker.place(alpha, b)
-            tracker.piece[:], self.ridge = piece, None
+            self._descend(snap, self.ridge)
+            self.ridge = None
             tracker.log_changes(before)
         elif not self.settles:
             first, last = self._branches()
@@ -724,8 +724,17 @@ class _Trace:
         tracker, now = self.tracker, self.tracker.now
         self.ridge = (int(now.want), -1.0 if now.way > 0 else 1.0)
         tracker.refresh()
+        tracker.write_alpha()
         tracker.press(NONE)
         now.by_solver = 1
+
+    def _descend(self, snap: Snapshot, ridge: tuple[int, float] | None) -> None:
+        """Go downhill to a local optimum."""
+        tracker, form = self.tracker, (self.problem.gram, self.problem.border)
+        point = tracker.alpha.copy(), tracker.b.copy(), tracker.piece.copy()
+        alpha, b, piece = descend(*form, snap, point, ridge, tracker.size_of_u())
+        tracker.place(alpha, b)
+        tracker.piece[:] = piece
 
     def _branches(self) -> tuple[Index, Index]:
         """The first and last slope of the convex branch on which each coordinate stands."""

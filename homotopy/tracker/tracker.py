@@ -698,11 +698,6 @@ class Tracker(Memory):
         self.u[:] = product + self.border @ self.b
         self._measure(float(self.alpha @ product))
 
-    def point(self) -> tuple[Array, Array, Index]:
-        """alpha, b and the pieces, all up to date."""
-        self.write_alpha()
-        return self.alpha.copy(), self.b.copy(), self.piece.copy()
-
     def start_record(self) -> None:
         """The path begins here."""
         now = self.now
