@@ -113,7 +113,7 @@ class _Walk:
     def moving(self) -> npt.NDArray[np.bool_]:
         """Those on knots and slanted pieces, but for the held."""
         bent = self.snap.curvature[self.rows, self.piece // 2] > 0.0
-        moving = (self.piece % 2 == 1) | bent
+        moving = np.asarray((self.piece % 2 == 1) | bent)
         moving[list(self.held)] = False
         return moving
 
@@ -319,7 +319,7 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
         inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
         # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
         mass = weights[:count] @ np.triu(inverse) ** 2
-        weak = np.flatnonzero(~(1.0 > DEFINITE * mass))
+        weak = np.flatnonzero(~(DEFINITE * mass < 1.0))
         if weak.size:
             count, failed = int(weak[0]), 1
     if failed == 0:

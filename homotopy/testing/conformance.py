@@ -115,9 +115,8 @@ def _check_gram(gram: Gram, name: str) -> None:
     lowest = float(np.linalg.eigvalsh(block)[0])
     if not gram.semidefinite:
         sizes = np.asarray(gram.sizes)
-        assert sizes.shape == (gram.size,) and np.all(sizes >= 0.0), (
-            f"{name}: gram.sizes must be {gram.size} numbers that are not negative"
-        )
+        good = sizes.shape == (gram.size,) and bool(np.all(sizes >= 0.0))
+        assert good, f"{name}: gram.sizes must be {gram.size} numbers that are not negative"
         return
     assert lowest >= -1e-8 * size * some.size, (
         f"{name}: gram is not positive semidefinite; a block has the eigenvalue {lowest:.3g}"
