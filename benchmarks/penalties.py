@@ -3,9 +3,9 @@
     python benchmarks/penalties.py [--quick] [--json FILE]
 
 The peer is skglm (Anderson-accelerated coordinate descent, tol 1e-9) over a grid of lambda from the
-largest down to 1 % of it, each solution the start of the next.  Both are on the same local search:
-from the largest lambda on.  Objectives are compared at every lambda of the grid; "equal" means to
-1e-7 relative.  The time is that of the whole path against that of the grid, both after compiling.
+largest down to 1 % of it, each solution the start of the next.  Both find local optima; objectives
+are compared at every lambda of the grid, and "equal" means to 1e-7 relative.  The time is that of
+the whole path against that of the grid, both after compiling.
 """
 
 from __future__ import annotations
