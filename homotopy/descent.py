@@ -7,8 +7,12 @@ For a fixed t, and a form Q that need not be semidefinite,
 with ``-H_i'`` the polyline read from alpha: on a knot H is linear, on a slanted piece quadratic, on
 a flat slope alpha is held at a kink (or a bound).  An active-set method: coordinates on knots and
 slanted pieces move by Newton's step as long as their block is positive definite, along a direction
-of negative curvature where it is not, until one of them comes to the end of its piece; when they
-stand still, the kink that is violated most is let go.  The objective falls with every step.
+of curvature that is not positive where it is not, until one of them comes to the end of its piece
+and goes on on the next.  When they stand still, the kink that is violated most is let go.
+
+The objective falls with every step that has a length.  At steps without one (several at the ends of
+their pieces) nobody goes back to a piece it has left: whoever would is held until all others stand
+still, as at a kink.
 """
 
 from __future__ import annotations
@@ -21,15 +25,19 @@ from homotopy.errors import TraceError
 from homotopy.gram import Gram
 from homotopy.model.polyline import Snapshot
 
-__all__ = ["definite", "descend"]
+__all__ = ["descend", "leading"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A squared pivot below this fraction of its diagonal is not taken for positive.
+# A direction with a Rayleigh quotient below this is not taken for one of positive curvature.
 DEFINITE = 1e-10
 # Responses this far (as a fraction of their size) beyond the corner of a kink violate it.
 VIOLATED = 1e-10
+# Who is short by no more than this (as a fraction of its response) stands still.
+STILL = 1e-13
+# A piece ends here if no more than this fraction of alpha is left of it.
+AT_END = 1e-14
 # Steps for each coordinate before it is given up.
 PATIENCE = 50
 
@@ -39,21 +47,25 @@ def descend(
     border: Array,
     snap: Snapshot,
     point: tuple[Array, Array, Index],
-    first: int,
-    way: float,
+    ridge: tuple[int, float] | None,
+    scale: Array,
 ) -> tuple[Array, Array, Index]:
-    """From `point` (alpha, b, pieces), where coordinate `first` leaves its slope with alpha rising
-    (way > 0) or falling, to a local optimum: alpha, b, pieces."""
-    walk = _Walk(gram, border, snap, *point)
-    walk.let_go(first, way)
-    newest = (first, way)
+    """From `point` (alpha, b, pieces) to a local optimum: alpha, b, pieces.
+
+    At a `ridge` (i, way) coordinate i leaves its piece with alpha rising (way > 0) or falling;
+    without one the point is a guess.  `scale` is the size of each response, for what is taken for
+    zero.
+    """
+    walk = _Walk(gram, border, snap, scale, *point)
+    if ridge is not None:
+        walk.finish_piece(*ridge)
+        walk.let_go(*ridge)
     for _ in range(PATIENCE * (gram.size + 10)):
-        if walk.step(*newest):
-            worst = walk.violated()
+        if walk.step():
+            worst = walk.violated() or walk.unstable()
             if worst is None:
                 return walk.alpha, walk.b, walk.piece
             walk.let_go(*worst)
-            newest = worst
     raise TraceError("the way down from a ridge did not come to an end")
 
 
@@ -61,12 +73,19 @@ class _Walk:
     """A point on its way down."""
 
     def __init__(
-        self, gram: Gram, border: Array, snap: Snapshot, alpha: Array, b: Array, piece: Index
+        self,
+        gram: Gram,
+        border: Array,
+        snap: Snapshot,
+        scale: Array,
+        alpha: Array,
+        b: Array,
+        piece: Index,
     ) -> None:
-        self.gram, self.border, self.snap = gram, border, snap
+        self.gram, self.border, self.snap, self.scale = gram, border, snap, scale
         self.alpha, self.b, self.piece = alpha.copy(), b.copy(), piece.copy()
         n, k = snap.corner.shape
-        self.rows = np.arange(n)
+        self.rows, self.sizes = np.arange(n), gram.sizes
         # The range of alpha on each piece: a knot lies between its two slopes.
         self.low, self.high = np.empty((n, 2 * k + 1)), np.empty((n, 2 * k + 1))
         for p in range(2 * k + 1):
@@ -80,13 +99,23 @@ class _Walk:
                 ends = snap.slope_at(self.rows, j, right), snap.slope_at(self.rows, j, left)
             self.low[:, p], self.high[:, p] = ends
         self.u = gram.matvec(self.alpha) + border @ self.b
-        self.held: list[int] = []
+        self.held: set[int] = set()
+        # Since the last step that had a length: who has changed its piece, and who was let go
+        # although nothing pulls at it.
+        self.passed: set[int] = set()
+        self.probed: set[int] = set()
+        # Who was let go last, in which direction, and whether nothing has moved since.
+        self.newest, self.way, self.fresh = -1, 0.0, False
+
+    # ------------------------------------------------------------------ pieces
 
     @property
-    def active(self) -> Index:
-        """Those on knots and slanted pieces."""
+    def moving(self) -> npt.NDArray[np.bool_]:
+        """Those on knots and slanted pieces, but for the held."""
         bent = self.snap.curvature[self.rows, self.piece // 2] > 0.0
-        return np.flatnonzero((self.piece % 2 == 1) | bent)
+        moving = np.asarray((self.piece % 2 == 1) | bent)
+        moving[list(self.held)] = False
+        return moving
 
     def _is_kink(self, i: int, p: int) -> bool:
         """Whether piece p holds alpha of coordinate i still, over an interval of u."""
@@ -97,15 +126,40 @@ class _Walk:
         right = corner[j] if j < corner.size else np.inf
         return bool(left < right)
 
-    def let_go(self, i: int, way: float) -> None:
-        """Coordinate i takes up the next piece on which its alpha can rise (way > 0) or fall."""
+    def _next(self, i: int, way: float) -> int | None:
+        """The next piece on which alpha of coordinate i can rise (way > 0) or fall, or a kink."""
         step, p = (-1 if way > 0 else 1), int(self.piece[i])
         while 0 <= p + step < self.low.shape[1]:
             p += step
             if self.high[i, p] > self.low[i, p] or self._is_kink(i, p):
-                self.piece[i] = p
-                return
-        raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")
+                return p
+        return None
+
+    def _left(self, i: Index | int, move: Array | float) -> Array:
+        """How much of its piece is left to alpha of coordinate i, moving up or down."""
+        alpha, p = self.alpha[i], self.piece[i]
+        end = np.where(np.asarray(move) > 0.0, self.high[i, p], self.low[i, p])
+        left = np.abs(end - alpha)
+        inside = np.where(np.asarray(move) > 0.0, end > alpha, end < alpha)
+        return np.where(inside & (left > AT_END * np.abs(alpha)), left, 0.0)
+
+    def finish_piece(self, i: int, way: float) -> None:
+        """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
+        end = (self.high if way > 0.0 else self.low)[i, self.piece[i]]
+        self.alpha[i] = end if np.isfinite(end) else self.alpha[i]
+
+    def let_go(self, i: int, way: float) -> None:
+        """Coordinate i goes on with alpha rising (way > 0) or falling, on the next piece if it is
+        at the end of its own."""
+        self.held.discard(i)
+        self.newest, self.way, self.fresh = i, way, True
+        if self._is_kink(i, int(self.piece[i])) or not self._left(i, way) > 0.0:
+            p = self._next(i, way)
+            if p is None:
+                raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")
+            self.piece[i] = p
+
+    # ------------------------------------------------------------------ steps
 
     def _system(self, active: Index) -> tuple[Array, Array]:
         """The block of the active ones, and by how much each misses its piece."""
@@ -120,62 +174,101 @@ class _Walk:
         place = np.where(steep, corner, np.divide(value, bend, out=corner.copy(), where=bend > 0.0))
         return block, place - self.u[active]
 
-    def step(self, newest: int, way: float) -> bool:
-        """Move the active ones until they stand still (True) or one comes to the end of its piece;
-        `newest` is the one let go last, in the direction `way`."""
-        active = np.setdiff1d(self.active, self.held)
-        block, short = self._system(active)
-        border = self.border[active]
+    def step(self) -> bool:
+        """Move the active ones until they stand still (True) or one comes to the end of its
+        piece."""
+        active = np.flatnonzero(self.moving)
+        if self.newest in active:
+            # Last, so that it leads where it makes the block indefinite.
+            active = np.append(active[active != self.newest], self.newest)
         if active.size == 0:
-            self.held = []
             return True
-        if definite(block, border):
-            move, shift = _newton(block, border, short)
-            full = True
-        else:
-            full = False
-            move, shift = _downhill(block, border, short, active, newest, way)
+        block, short = self._system(active)
+        size = self._size_of_u()
+        move, definite = _newton(block, self.border[active], short, self.sizes[active])
+        whole = 1.0
+        if definite and np.all(np.abs(short) <= STILL * size[active]):
+            return True
+        if not definite:
+            move, whole = self._downhill(active, block, short, move)
         length, who = self._room(active, move)
-        if not full and not np.isfinite(length):
+        stop = whole <= length
+        length = min(length, whole)
+        if not np.isfinite(length):
             raise TraceError(
-                f"no optimum exists: the objective falls for ever as coordinate {newest} moves"
+                f"no optimum exists: the objective falls for ever as coordinate {active[-1]} moves"
             )
-        stop = full and length >= 1.0
-        length = 1.0 if stop else length
         self.alpha[active] += length * move
-        self.b = self.b + length * shift
-        if stop and self.held:
-            # All others stand still: those who wait have their turn.
-            stop, self.held = False, []
-        elif not stop:
-            i, rising = int(active[who]), move[who] > 0.0
-            p = int(self.piece[i])
-            self.alpha[i] = self.high[i, p] if rising else self.low[i, p]
-            self.let_go(i, 1.0 if rising else -1.0)
-            # Where two pieces meet smoothly each may send it back to the other: it waits there
-            # until the others have moved.
-            self.held = [*self.held, i] if length == 0.0 else []
+        if length > 0.0:
+            self.fresh = False
+            self.passed.clear()
+            self.probed.clear()
+        if not stop:
+            self._pass_on(int(active[who]), 1.0 if move[who] > 0.0 else -1.0)
+        self._respond(active, short - length * (block @ move))
+        return bool(stop and definite)
+
+    def _respond(self, active: Index, short: Array) -> None:
+        """u after a move that leaves the active ones `short`; b takes up as much of that as it
+        can."""
+        border = self.border[active]
+        if border.shape[1]:
+            self.b = self.b + np.linalg.lstsq(border, short, rcond=None)[0]
         self.u = self.gram.matvec(self.alpha) + self.border @ self.b
-        return stop
+
+    def _downhill(
+        self, active: Index, block: Array, short: Array, move: Array
+    ) -> tuple[Array, float]:
+        """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
+        slope, bend = float(short @ move), float(move @ block @ move)
+        level = abs(slope) <= VIOLATED * float(self._size_of_u()[active] @ np.abs(move))
+        if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
+            # Nothing pulls, or it was let go for a reason: on in that direction.
+            turn = self.way * move[-1] < 0.0
+        else:
+            turn = slope < 0.0
+        move, slope = (-move, -slope) if turn else (move, slope)
+        flat = bend > -DEFINITE * float(self.sizes[active] @ move**2)
+        if level and flat and not np.isfinite(self._room(active, move)[0]):
+            move = -move
+        whole = slope / bend if bend > 0.0 and slope > 0.0 and not level else np.inf
+        return move, whole
 
     def _room(self, active: Index, move: Array) -> tuple[float, int]:
         """How far `move` can be followed, and who stops it."""
-        p = self.piece[active]
-        end = np.where(move > 0.0, self.high[active, p], self.low[active, p])
         with np.errstate(divide="ignore", invalid="ignore"):
-            length = np.where(move != 0.0, (end - self.alpha[active]) / move, np.inf)
-        length = np.where(np.isnan(length), np.inf, np.maximum(length, 0.0))
+            length = np.where(move != 0.0, self._left(active, move) / np.abs(move), np.inf)
         who = int(np.argmin(length))
         return float(length[who]), who
+
+    def _pass_on(self, i: int, way: float) -> None:
+        """Coordinate i is at the end of its piece and goes to the next; for the second time at one
+        point it is held."""
+        self.finish_piece(i, way)
+        following = self._next(i, way)
+        if following is None:
+            raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")
+        self.piece[i] = following
+        if i in self.passed:
+            self.held.add(i)
+        self.passed.add(i)
+
+    # ------------------------------------------------------------------ at rest
+
+    def _size_of_u(self) -> Array:
+        terms = np.sqrt(self.sizes * float(self.sizes @ self.alpha**2))
+        return np.asarray(np.maximum(self.scale, np.abs(self.u) + terms))
 
     def violated(self) -> tuple[int, float] | None:
         """The kink that is violated most and the way its alpha wants to go."""
         corner, k = self.snap.corner, self.snap.corner.shape[1]
-        j, flat = self.piece // 2, np.ones(self.piece.size, bool)
-        flat[self.active] = False
-        left = np.where(flat & (j > 0), corner[self.rows, np.maximum(j - 1, 0)], -np.inf)
-        right = np.where(flat & (j < k), corner[self.rows, np.minimum(j, k - 1)], np.inf)
-        size = np.abs(self.u) + np.sqrt(self.gram.sizes * float(self.gram.sizes @ self.alpha**2))
+        j, still = self.piece // 2, ~self.moving
+        left = np.where(still & (j > 0), corner[self.rows, np.maximum(j - 1, 0)], -np.inf)
+        right = np.where(still & (j < k), corner[self.rows, np.minimum(j, k - 1)], np.inf)
+        held = np.array(sorted(self.held), dtype=np.int64)
+        if held.size:
+            left[held] = right[held] = self.u[held] + self._system(held)[1]
+        size = self._size_of_u()
         with np.errstate(invalid="ignore"):
             beyond = np.maximum(left - self.u, self.u - right) / np.where(size > 0.0, size, 1.0)
         worst = int(np.argmax(beyond))
@@ -183,59 +276,75 @@ class _Walk:
             return None
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
+    def unstable(self) -> tuple[int, float] | None:
+        """Somebody held, at whom nothing pulls, and the way on which the objective falls all the
+        same; where it rises on both, it is held no longer."""
+        for i in sorted(self.held - self.probed):
+            self.probed.add(i)
+            bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
+            way = min(bends, key=bends.__getitem__)
+            if bends[way] < -DEFINITE:
+                self.passed.discard(i)
+                return i, way
+            if bends[way] > DEFINITE:
+                self.held.discard(i)
+        return None
 
-def definite(block: Array, border: Array) -> bool:
-    """Whether `block` is positive definite where the border equations leave alpha free."""
-    if border.shape[1]:
-        free = scipy.linalg.null_space(border.T)
-        block = free.T @ block @ free
-    if block.size == 0:
-        return True
-    scale = np.sqrt(np.maximum(np.abs(np.diagonal(block)), np.finfo(float).tiny))
-    scaled = block / np.outer(scale, scale)
-    factor, failed = scipy.linalg.lapack.dpotrf(scaled)
-    return bool(failed == 0 and np.diagonal(factor).min() ** 2 > DEFINITE)
-
-
-def _newton(block: Array, border: Array, short: Array) -> tuple[Array, Array]:
-    """alpha and b move so that nothing is short and the border stays balanced."""
-    m = border.shape[1]
-    if m == 0:
-        return scipy.linalg.solve(block, short, assume_a="pos"), np.zeros(0)
-    whole = np.block([[block, border], [border.T, np.zeros((m, m))]])
-    moved = np.linalg.lstsq(whole, np.concatenate([short, np.zeros(m)]), rcond=None)[0]
-    return moved[:-m], moved[-m:]
-
-
-def _downhill(
-    block: Array, border: Array, short: Array, active: Index, newest: int, way: float
-) -> tuple[Array, Array]:
-    """A direction of curvature that is not positive along which the objective does not rise, with
-    the one let go last in front where that one makes the block indefinite."""
-    place = np.flatnonzero(active == newest)
-    others = np.flatnonzero(active != newest)
-    if place.size and definite(block[np.ix_(others, others)], border[others]):
-        i = int(place[0])
-        move, shift = _newton(
-            block[np.ix_(others, others)], border[others], -way * block[others, i]
-        ) if border.shape[1] == 0 else _led(block, border, others, i, way)  # fmt: skip
-        direction = np.zeros(active.size)
-        direction[i], direction[others] = way, move
-        return direction, shift
-    free = scipy.linalg.null_space(border.T) if border.shape[1] else np.eye(active.size)
-    _, vectors = np.linalg.eigh(free.T @ block @ free)
-    direction = free @ vectors[:, 0]
-    ahead = float(short @ direction)
-    if ahead == 0.0 and place.size:
-        ahead = way * direction[place[0]]
-    return (direction if ahead >= 0.0 else -direction), np.zeros(border.shape[1])
+    def _curvature(self, i: int, way: float) -> float:
+        """The Rayleigh quotient as coordinate i goes that way and the others follow; infinite where
+        it cannot."""
+        piece, others = int(self.piece[i]), np.flatnonzero(self.moving)
+        if not self._left(i, way) > 0.0:
+            p = self._next(i, way)
+            if p is None or self._is_kink(i, p):
+                return np.inf
+            self.piece[i] = p
+        active = np.append(others, i)
+        block, _ = self._system(active)
+        self.piece[i] = piece
+        pull = np.eye(active.size)[-1]
+        move, _ = _newton(block, self.border[active], pull, self.sizes[active])
+        return float(move @ block @ move) / float(self.sizes[active] @ move**2)
 
 
-def _led(block: Array, border: Array, others: Index, i: int, way: float) -> tuple[Array, Array]:
-    """How the others follow coordinate i with their responses unmoved and the border balanced."""
-    m = border.shape[1]
-    part = border[others]
-    whole = np.block([[block[np.ix_(others, others)], part], [part.T, np.zeros((m, m))]])
-    right = -way * np.concatenate([block[others, i], border[i]])
-    moved = np.linalg.lstsq(whole, right, rcond=None)[0]
-    return moved[:-m], moved[-m:]
+def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
+    """The triangular factor of `block` and None where it is positive definite; else a direction of
+    curvature that is not, led by the first coordinate whose pivot fails.
+
+    A pivot is the curvature along its direction, judged by the Rayleigh quotient with `weights`.
+    """
+    factor, failed = scipy.linalg.lapack.dpotrf(block)
+    count = block.shape[0] if failed == 0 else failed - 1
+    if count:
+        inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
+        # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
+        mass = weights[:count] @ np.triu(inverse) ** 2
+        weak = np.flatnonzero(~(DEFINITE * mass < 1.0))
+        if weak.size:
+            count, failed = int(weak[0]), 1
+    if failed == 0:
+        return factor, None
+    direction = np.zeros(block.shape[0])
+    direction[count] = 1.0
+    if count:
+        direction[:count] = -scipy.linalg.cho_solve(
+            (factor[:count, :count], False), block[:count, count]
+        )
+    return factor, direction
+
+
+def _newton(block: Array, border: Array, short: Array, sizes: Array) -> tuple[Array, bool]:
+    """The move that leaves nobody short, with the border balanced, and True; where the block is not
+    positive definite a direction of curvature that is not, and False."""
+    if border.shape[1] == 0:
+        factor, direction = leading(block, sizes)
+        if direction is not None:
+            return direction, False
+        return np.asarray(scipy.linalg.cho_solve((factor, False), short)), True
+    free = scipy.linalg.null_space(border.T)
+    if free.shape[1] == 0:
+        return np.zeros(short.size), True
+    factor, direction = leading(free.T @ block @ free, (free**2).T @ sizes)
+    if direction is not None:
+        return free @ direction, False
+    return free @ scipy.linalg.cho_solve((factor, False), free.T @ short), True

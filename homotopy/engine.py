@@ -485,7 +485,8 @@ class _Trace:
         there is nothing to solve."""
         problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
         other = start[0] if isinstance(start, tuple) and len(start) == 2 else start
-        if not isinstance(other, Path) or not np.isfinite(problem.start):
+        sure = problem.gram.semidefinite and np.isfinite(problem.start)
+        if not isinstance(other, Path) or not sure:
             return False
         t = float(start[1]) if isinstance(start, tuple) else None
         guess = self._from_path(other, t, snap)
@@ -511,6 +512,8 @@ class _Trace:
         tracker.place(*self.guess)
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
+        if not problem.gram.semidefinite:
+            self._descend(snap, None)
         tracker.settle(problem.start, snap, target)
         off = tracker.off_by(target)
         if not off <= tol.repair:
@@ -731,7 +734,9 @@ class _Trace:
         tracker, now = self.tracker, self.tracker.now
         self.recovered = self.recovered + 1 if now.t == self.recovered_at else 1
         self.recovered_at = float(now.t)
-        if self.options.d_step == "auto" and not now.by_solver and self.recovered <= RECOVERIES:
+        self.ridge = None
+        solvable = self.options.d_step == "auto" and self.problem.gram.semidefinite
+        if solvable and not now.by_solver and self.recovered <= RECOVERIES:
             tracker.restore()
             now.by_solver = 1
             return
@@ -769,11 +774,8 @@ class _Trace:
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
         before = tracker.piece.copy()
         if self.ridge is not None:
-            alpha, b, piece = descend(
-                self.problem.gram, self.problem.border, snap, tracker.point(), *self.ridge
-            )
-            tracker.place(alpha, b)
-            tracker.piece[:], self.ridge = piece, None
+            self._descend(snap, self.ridge)
+            self.ridge = None
             tracker.log_changes(before)
         elif not self.settles:
             first, last = self._branches()
@@ -800,8 +802,17 @@ class _Trace:
         tracker, now = self.tracker, self.tracker.now
         self.ridge = (int(now.want), -1.0 if now.way > 0 else 1.0)
         tracker.refresh()
+        tracker.write_alpha()
         tracker.press(NONE)
         now.by_solver = 1
+
+    def _descend(self, snap: Snapshot, ridge: tuple[int, float] | None) -> None:
+        """Go downhill to a local optimum."""
+        tracker, form = self.tracker, (self.problem.gram, self.problem.border)
+        point = tracker.alpha.copy(), tracker.b.copy(), tracker.piece.copy()
+        alpha, b, piece = descend(*form, snap, point, ridge, tracker.size_of_u())
+        tracker.place(alpha, b)
+        tracker.piece[:] = piece
 
     def _branches(self) -> tuple[Index, Index]:
         """The first and last slope of the convex branch on which each coordinate stands."""
@@ -836,6 +847,7 @@ class _Trace:
         arrays = {
             "trace": np.array([*numbers, *places], dtype=float),
             "first_piece": self.first_piece,
+            "ridge": np.array(self.ridge or (), dtype=float),
             "guess.alpha": self.guess[0],
             "guess.b": self.guess[1],
         }
@@ -858,6 +870,8 @@ class _Trace:
             self.start_steps, self.late, self.recovered = map(int, counts)
             self.late_from = (t, int(segments))
             self.first_piece, self.settles = arrays["first_piece"], bool(settles)
+            ridge = arrays["ridge"].tolist()
+            self.ridge = (int(ridge[0]), ridge[1]) if ridge else None
             self.guess = arrays["guess.alpha"], arrays["guess.b"]
             if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):
                 raise ValueError(f"it has {self.first_piece.size} coordinates, the model has {n}")

@@ -26,9 +26,18 @@ class DenseGram(Gram):
         Symmetric.
     semidefinite : bool
         Whether it is positive semidefinite; see `Gram`.
+    sizes : array of shape (n,), optional
+        Where it is not, how large the terms of each row are (see `Gram.sizes`); by default its
+        largest entry.
     """
 
-    def __init__(self, matrix: npt.ArrayLike, *, semidefinite: bool = True) -> None:
+    def __init__(
+        self,
+        matrix: npt.ArrayLike,
+        *,
+        semidefinite: bool = True,
+        sizes: npt.ArrayLike | None = None,
+    ) -> None:
         self.semidefinite = semidefinite
         self._matrix = np.ascontiguousarray(matrix, dtype=float)
         if self._matrix.ndim != 2 or self._matrix.shape[0] != self._matrix.shape[1]:
@@ -44,10 +53,18 @@ class DenseGram(Gram):
         self.size = self._matrix.shape[0]
         self.diag = np.array(np.diagonal(self._matrix))
         self._every = np.arange(self.size)
+        self._sizes = self.diag
+        if not semidefinite:
+            largest = np.abs(self._matrix).max(axis=1, initial=0.0)
+            self._sizes = largest if sizes is None else np.array(sizes, dtype=float)
+        if self._sizes.shape != (self.size,):
+            raise DataError(
+                f"DenseGram: sizes has shape {self._sizes.shape}, the matrix {self.size} rows"
+            )
 
     @property
     def sizes(self) -> Array:
-        return self.diag if self.semidefinite else np.abs(self._matrix).max(axis=1)
+        return self._sizes
 
     def column(self, i: int) -> Array:
         row: Array = self._matrix[i]
@@ -65,7 +82,8 @@ class DenseGram(Gram):
         return self._matrix @ alphas
 
     def inputs(self) -> tuple[Any, ...]:
-        return "dense", self._matrix
+        own = () if self.semidefinite else (self._sizes,)
+        return "dense", self._matrix, *own
 
     def rows(self) -> tuple[Array, Index]:
         return self._matrix, self._every

@@ -113,6 +113,11 @@ def _check_gram(gram: Gram, name: str) -> None:
             f"{name}: gram.{what} disagrees with gram.block or gram.column by {off:.3g}"
         )
     lowest = float(np.linalg.eigvalsh(block)[0])
+    if not gram.semidefinite:
+        sizes = np.asarray(gram.sizes)
+        good = sizes.shape == (gram.size,) and bool(np.all(sizes >= 0.0))
+        assert good, f"{name}: gram.sizes must be {gram.size} numbers that are not negative"
+        return
     assert lowest >= -1e-8 * size * some.size, (
         f"{name}: gram is not positive semidefinite; a block has the eigenvalue {lowest:.3g}"
     )

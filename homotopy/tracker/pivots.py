@@ -309,9 +309,12 @@ def tried(form, lines, here, act, mov, now, tol, i, least):  # type: ignore[no-u
     if pivot > tol.dependent * here.spot[i].weight:
         return pivot, 1
     rounding, mass = rounding_of(here, act, now, tol, i)
-    if pivot < -100.0 * rounding and pivot < -1e-8 * mass:
+    if pivot > max(rounding, least * mass):
+        return pivot, 1
+    # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
+    if now.floor < 0.5 or (pivot < -100.0 * rounding and pivot < -1e-8 * mass):
         return pivot, -1
-    return pivot, 1 if pivot > max(rounding, least * mass) else 0
+    return pivot, 0
 
 
 @njit(**PART)
@@ -420,7 +423,8 @@ def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # 
         remove(here, act, win, now, i)
     else:
         here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
-    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+    least = 0.0 if now.floor == 0.5 else 1e-10
+    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, least)
     if verdict < 0:
         bend = lines.slope[i, slope].bend
         if bend > 0.0:

@@ -683,7 +683,7 @@ class Tracker(Memory):
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settle_lines)
-        self.rebuild(self.tolerances.well)
+        self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         self.column.target_rate[:] = self.border.T @ self.alpha - target
         now.mu = now.tau = 1.0
@@ -807,11 +807,6 @@ class Tracker(Memory):
         product = self.gram.matvec(self.alpha)
         self.u[:] = product + self.border @ self.b
         self._measure(float(self.alpha @ product))
-
-    def point(self) -> tuple[Array, Array, Index]:
-        """alpha, b and the pieces, all up to date."""
-        self.write_alpha()
-        return self.alpha.copy(), self.b.copy(), self.piece.copy()
 
     def start_record(self) -> None:
         """The path begins here."""

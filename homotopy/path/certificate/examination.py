@@ -427,12 +427,14 @@ class Examination:
         active = np.flatnonzero((named % 2 == 1) | (bend > 0.0))
         if active.size == 0:
             return
-        block = self.problem.gram.block(active, active)
-        block = block + np.diag(np.where(bend[active] > 0.0, 1.0 / bend[active], 0.0))
-        left, values, _ = np.linalg.svd(self.problem.border[active], full_matrices=True)
-        rank = int(np.sum(values > 1e-12 * values.max(initial=0.0)))
-        free = left[:, rank:]
-        own = np.sqrt(self.problem.gram.sizes[active])
+        extra = np.zeros(active.size)
+        np.divide(1.0, bend[active], out=extra, where=bend[active] > 0.0)
+        block = self.problem.gram.block(active, active) + np.diag(extra)
+        # On scales of their own, border included.
+        own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, TINY))
+        rows = self.problem.border[active] / own[:, None]
+        left, values, _ = np.linalg.svd(rows, full_matrices=True)
+        free = left[:, int(np.sum(values > 1e-12 * values.max(initial=0.0))) :]
         least = np.linalg.eigvalsh(free.T @ (block / np.outer(own, own)) @ free)[:1]
         t = float(self.path.segments.start[k])
         self.tallies["curvature"].add(float(np.maximum(-least, 0.0).sum()), t, k)

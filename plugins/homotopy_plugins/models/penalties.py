@@ -30,8 +30,8 @@ from homotopy import (
 )
 from homotopy_plugins.kernels.checks import (
     check_rows,
+    check_size,
     checked_targets,
-    checked_weights,
     finite,
     flag,
     positive,
@@ -44,6 +44,10 @@ Index = npt.NDArray[np.int64]
 
 # Up to so many columns X'X is computed as a whole.
 WHOLE = 2000
+# A column whose mean square is below this fraction of 1 / concavity loses its digits beside it.
+LEAST = 1e-6
+# What centring leaves of a constant column, as a fraction of its mean square.
+CONSTANT = 1e-24
 
 
 class ConcavePenalty(Predictor):
@@ -57,9 +61,12 @@ class ConcavePenalty(Predictor):
         Where the path ends, as a fraction of the largest lambda (at which beta is 0); 0 by
         default.
     weights : array (p,), optional
-        One factor of the penalty per column, positive: lambda_j = weights_j * lambda.
+        One factor of lambda per column, positive: lambda_j = weights_j * lambda.
     fit_intercept : bool
         Whether there is an intercept, which is not penalised.
+    standardize : bool
+        Whether the penalty is that of ``s_j beta_j``, with s_j the root mean square of column j
+        (beside its mean where there is an intercept), so that scaling a column changes nothing.
 
     ``path.solution(lam)`` is beta, ``path.objective(lam)`` the objective above.
     """
@@ -76,6 +83,7 @@ class ConcavePenalty(Predictor):
         lam: float = 0.0,
         weights: npt.ArrayLike | None = None,
         fit_intercept: bool = False,
+        standardize: bool = False,
     ) -> None:
         name = type(self).__name__
         rows = check_rows(X, name)
@@ -88,13 +96,16 @@ class ConcavePenalty(Predictor):
                 f"{name}: lam is where the path ends, as a fraction of the largest lambda, and "
                 f"must lie in [0, 1), got {lam!r}"
             )
-        self.weights = checked_weights(weights, p, name)
-        if not np.all(self.weights > 0.0):
-            j = int(np.argmin(self.weights))
-            raise DataError(f"{name}: weights[{j}] is {self.weights[j]:g}; weights are positive")
+        self.weights = _penalty_weights(weights, p, name)
         self.X, self.y, self.concavity = rows, target, concavity
         self.centre = np.asarray(rows.mean(axis=0)).ravel() if self.fit_intercept else np.zeros(p)
         self.middle = float(target.mean()) if self.fit_intercept else 0.0
+        squares = self._mean_squares()
+        live = squares > 0.0
+        root = np.sqrt(np.where(live, squares, 1.0))
+        # A column that says nothing is none: its alpha stays 0.
+        self.scale = live / root if flag(standardize, "standardize", name) else live * 1.0
+        self._check_scale(squares * self.scale**2, name)
         self.q = self._correlations(target - self.middle) / n
         largest = float(np.max(np.abs(self.q) / self.weights))
         if largest == 0.0:
@@ -104,12 +115,32 @@ class ConcavePenalty(Predictor):
         self.span = (largest, end * largest)
         self.gram = self._build_gram()
 
+    def _mean_squares(self) -> Array:
+        """The mean square of each column beside its centre, 0 where only rounding is left."""
+        if sp.issparse(self.X):
+            whole = np.asarray(self.X.multiply(self.X).mean(axis=0)).ravel()
+            squares = whole - self.centre**2
+            return np.where(squares > 1e-12 * whole, squares, 0.0)
+        squares = np.mean((self.X - self.centre) ** 2, axis=0)
+        return np.where(squares > CONSTANT * self.centre**2, squares, 0.0)
+
+    def _check_scale(self, squares: Array, name: str) -> None:
+        small = np.flatnonzero((squares > 0.0) & (squares * self.concavity < LEAST))
+        if small.size:
+            j = int(small[0])
+            raise DataError(
+                f"{name}: column {j} of X has mean square {squares[j]:.3g}, too little beside a "
+                f"penalty that bends by {1.0 / self.concavity:.3g}; standardize=True puts all "
+                "columns on one scale"
+            )
+
     def _correlations(self, columns: Array) -> Array:
-        """``X^T columns`` with X centred."""
+        """``X^T columns`` with X centred and scaled."""
         product = np.asarray(self.X.T @ columns)
         total = columns.sum(axis=0)
-        return np.asarray(product - (self.centre * total if columns.ndim == 1
-                                     else np.outer(self.centre, total)))  # fmt: skip
+        if columns.ndim == 1:
+            return np.asarray(self.scale * (product - self.centre * total))
+        return np.asarray(self.scale[:, None] * (product - np.outer(self.centre, total)))
 
     def _build_gram(self) -> Gram:
         n, p = self.X.shape
@@ -118,19 +149,15 @@ class ConcavePenalty(Predictor):
         def columns(index: Index) -> Array:
             some = self.X[:, index]
             dense = some.toarray() if sp.issparse(some) else np.array(some)
-            block = self._correlations(dense - self.centre[index]).T / n
+            block = self._correlations((dense - self.centre[index]) * self.scale[index]).T / n
             block[np.arange(index.size), index] -= shift
             return np.asarray(block)
 
+        own = self._mean_squares() * self.scale**2
         if p <= WHOLE:
             matrix = columns(np.arange(p))
-            return DenseGram(0.5 * (matrix + matrix.T), semidefinite=False)
-        if sp.issparse(self.X):
-            squares = np.asarray(self.X.multiply(self.X).sum(axis=0)).ravel()
-        else:
-            squares = np.einsum("ij,ij->j", self.X, self.X)
-        own = squares / n - self.centre**2
-        inputs = (type(self).__name__, self.concavity, self.fit_intercept, self.X)
+            return DenseGram(0.5 * (matrix + matrix.T), semidefinite=False, sizes=own + shift)
+        inputs = (type(self).__name__, self.concavity, self.fit_intercept, self.scale, self.X)
         return KernelGram(columns, own - shift, inputs=inputs, sizes=own + shift)
 
     @abstractmethod
@@ -139,6 +166,9 @@ class ConcavePenalty(Predictor):
 
     def initial_guess(self) -> Array:
         return np.zeros(self.q.size)
+
+    def solution(self, t: float, alpha: Array, b: Array) -> Array:
+        return alpha * self.scale
 
     def objective_constant(self, t: float) -> float:
         return 0.5 * float(np.mean((self.y - self.middle) ** 2))
@@ -150,10 +180,10 @@ class ConcavePenalty(Predictor):
             raise DataError(
                 f"{type(self).__name__}: X has {rows.shape[1]} columns, the model {alpha.size}"
             )
-        return np.asarray(rows @ alpha + intercept)
+        return np.asarray(rows @ (alpha * self.scale) + intercept)
 
     def intercept(self, alpha: Array, b: Array) -> float:
-        return self.middle - float(self.centre @ alpha)
+        return self.middle - float(self.centre @ (alpha * self.scale))
 
 
 class MCP(ConcavePenalty):
@@ -161,7 +191,7 @@ class MCP(ConcavePenalty):
 
     Parameters
     ----------
-    X, y, lam, weights, fit_intercept
+    X, y, lam, weights, fit_intercept, standardize
         See `ConcavePenalty`.
     gamma : float, positive
         How soon the penalty is flat; the lasso is gamma = infinity.  With columns of mean square 1
@@ -190,7 +220,7 @@ class SCAD(ConcavePenalty):
 
     Parameters
     ----------
-    X, y, lam, weights, fit_intercept
+    X, y, lam, weights, fit_intercept, standardize
         See `ConcavePenalty`.
     a : float, more than 1
         Where the penalty becomes flat, in units of lambda.
@@ -218,3 +248,24 @@ class SCAD(ConcavePenalty):
             Knot("-", q + far),
             Slope("free-", c * q, curvature=c),
         )
+
+
+def _penalty_weights(weights: npt.ArrayLike | None, p: int, name: str) -> Array:
+    """One positive factor per column."""
+    if weights is None:
+        return np.ones(p)
+    try:
+        array = np.array(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: weights must be numeric, got {weights!r}") from None
+    if array.shape != (p,):
+        raise DataError(f"{name}: X has {p} columns but weights has shape {array.shape}")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
+    if bad.size:
+        j = int(bad[0])
+        raise DataError(
+            f"{name}: weights[{j}] is {array[j]:g}; weights must be positive and finite (leave out "
+            "a column that is not to be used)"
+        )
+    check_size(array, "weights", name)
+    return array
