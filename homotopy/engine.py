@@ -474,6 +474,7 @@ class _Trace:
             tracker.head_along(self.start)
             tracker.refresh()
         self._leave_corners()
+        tracker.judge(problem.target(self.start))
         self.first_piece, self.begun = tracker.piece.copy(), True
         tracker.start_record()
         if self.start == self.stop or free:

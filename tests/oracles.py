@@ -557,7 +557,12 @@ def loose(problem: Statement, p: Point, standing: Any) -> list[int]:
 
 
 def _factor(Q: Long) -> Array:
-    return square_root(np.asarray(Q, float)) if np.any(Q) else np.zeros((len(Q), 0))
+    if not np.any(Q):
+        return np.zeros((len(Q), 0))
+    rows = square_root(np.asarray(Q, float))
+    # A row of zeros is one, not what rounding makes of it.
+    rows[np.diagonal(Q) == 0.0] = 0.0
+    return rows
 
 
 def better(problem: Statement, p: Point) -> float:

@@ -43,6 +43,8 @@ class OneClassPath(KernelModel):
         Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a part of the
         whole weight.
 
+    Notes
+    -----
     Signs: the decision function is that of scikit-learn's ``OneClassSVM``, ``f(x) - rho`` with
     ``f = sum_i alpha_i K(x_i, .)``: positive is usual; `Path.intercept` is ``-rho``.  Held-out
     labels, for `Path.validation_curve`, are +1 (usual) and -1.

@@ -94,17 +94,17 @@ class ParametricQP(LossModel):
     lbA, ubA : vectors of m, or single numbers
         Likewise.
 
+    Notes
+    -----
     `Path.solution` is x, `Path.objective` the objective above; `multipliers` and `active_rows` tell
     the rest.  Bounds that are equal at both ends make an equation.  Where no x is left from some t
     on, or the objective falls for ever, the trace ends in a `TraceError` that says so: where, and
     which rows contradict each other.  Its `path` is the path up to there.
 
-    Rows are numbered with the bounds of x first: ``0 .. n - 1`` are the variables, ``n .. n + m -
-    1`` the rows of A.  Signs: at an optimum ``Hx + g = [I; A]'y``, with y positive at a lower bound
+    Rows are numbered with the bounds of x first: 0 to n - 1 are the variables, n to n + m - 1 the
+    rows of A.  Signs: at an optimum ``Hx + g = [I; A]'y``, with y positive at a lower bound
     only and negative at an upper bound only.
 
-    Notes
-    -----
     H is factored once.  `following` makes the model of the next program of a sequence with the same
     factors, and `sequence` traces one after another, each from the end of the one before.
     """

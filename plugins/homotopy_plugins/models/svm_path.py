@@ -55,6 +55,8 @@ class SVMPath(KernelModel):
     **options
         Of the kernel, see `KernelModel`; but there is an intercept unless ``fit_intercept=False``.
 
+    Notes
+    -----
     Signs: for classification ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y
     in {-1, +1} and ``0 <= alpha_i <= C w_i``; for regression ``u_i = f(x_i)``,
     ``f = sum_i alpha_i K(x_i, .) + b`` with ``|alpha_i| <= C w_i``, where alpha_i > 0 pulls f up.
