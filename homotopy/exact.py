@@ -67,7 +67,7 @@ class Equations:
             dense = features.toarray() if sp.issparse(features) else features
             self.phi = np.asarray(dense, np.longdouble)
         self.border = np.asarray(problem.border, np.longdouble)
-        self.length = np.sqrt(problem.gram.diag)
+        self.length = np.sqrt(problem.gram.sizes)
         self.wide = features is not None and self.phi is None
 
     def size(self, actives: int) -> int:

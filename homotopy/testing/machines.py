@@ -59,7 +59,8 @@ def _kernel_options(draw: Draw, X: Array, kernel: str) -> dict[str, Any]:
         square = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
         by = draw.pick(1.0, 1.0, draw.decade(-4, 4))
         gamma = by / square
-        if draw.chance(0.1):
+        if draw.chance(0.1) and square / X.shape[1] > 1e-8:
+            # (With smaller rows a width of 1 / d would be refused.)
             return {"gamma": None}
         if by != 1.0:
             draw.note(f"gamma x {by:g}")

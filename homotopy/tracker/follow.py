@@ -39,7 +39,7 @@ from homotopy.tracker.state import (
     STUCK,
     WALLS,
 )
-from homotopy.tracker.ties import end_rate, linger, turn
+from homotopy.tracker.ties import end_rate, idle_end, linger, turn
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import (
     close_window,
@@ -111,6 +111,10 @@ def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
             best = min(best, max(room_of(lines, here, now, i, 1.0), 0.0) / up)
         if down > still:
             best = min(best, max(room_of(lines, here, now, i, -1.0), 0.0) / down)
+    if now.idles:
+        for i in range(here.u.size):
+            if here.spot[i].idle:
+                best = min(best, idle_end(lines, here, now, tol, i)[1])
     return best
 
 

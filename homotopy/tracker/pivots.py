@@ -402,7 +402,7 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
     elif now.window and piece % 2 == 1:
         here.u[i] = corner_now(lines, here, now, i, piece // 2)
     bends = lines.slope[i, j].bend > 0.0
-    if bends and not is_active(lines, here, i):
+    if bends and piece % 2 == 0 and not is_active(lines, here, i):
         here.alpha[i] = slope_value(lines, here, now, i, piece // 2, 0.0)
     to_slope(form, lines, here, act, mov, win, rec, now, i, j)
     if not bends:
@@ -625,12 +625,16 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
 @njit(**PART)
 def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i passes on to the neighbouring piece, towards larger u (way +1; on a knot towards
-    larger alpha) or smaller."""
+    larger alpha) or smaller; +2 and -2 take one that is idle on a knot to the slope beside it."""
     code = ready_for(form, lines, here, act, mov, win, rec, now, i)
     if code != GO:
         return code
     piece = here.spot[i].piece
     j = piece // 2
+    if abs(way) == 2:
+        # An end of the knot on which it was idle has come up to its alpha.
+        leave(form, lines, here, act, mov, win, rec, now, i, j if way > 0 else j + 1)
+        return GO
     if here.spot[i].idle:
         return wake(form, lines, here, act, mov, win, rec, now, tol, i, way)
     if piece % 2 == 1:

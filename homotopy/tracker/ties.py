@@ -37,7 +37,7 @@ from homotopy.tracker.rates import (
 )
 from homotopy.tracker.state import BY_TURN, GO, ROWS, SHARPEN, STUCK, WALLS
 
-__all__ = ["linger", "turn"]
+__all__ = ["idle_end", "linger", "turn"]
 
 GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 
@@ -146,6 +146,27 @@ def off_knot(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def idle_end(lines, here, now, tol, i):  # type: ignore[no-untyped-def]
+    """Which end of its knot comes up to the alpha of coordinate i, idle there (+1: the upper one,
+    0: none), and the length of step until then."""
+    spot = here.spot[i]
+    j = spot.piece // 2
+    still = 2.0 * near_a_of(here, now, tol, i, 0.0) / abs(now.stop - now.tau)
+    way, best = 0, np.inf
+    if spot.side <= 0:
+        speed = -now.sign * end_rate(lines, here, now, i, j, j)
+        if speed > still:
+            way, best = 1, max(room_of(lines, here, now, i, 1.0), 0.0) / speed
+    if spot.side >= 0:
+        speed = now.sign * end_rate(lines, here, now, i, j + 1, j)
+        if speed > still:
+            length = max(room_of(lines, here, now, i, -1.0), 0.0) / speed
+            if length < best:
+                way, best = -1, length
+    return way, best
+
+
+@njit(**PART)
 def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
@@ -156,6 +177,13 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
     for q in range(now.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
+        if spot.idle:
+            end, _ = idle_end(lines, here, now, tol, i)
+            if end and room_of(lines, here, now, i, float(end)) <= near_a_of(
+                here, now, tol, i, 0.0
+            ):
+                # (Twice as far as who leaves its corner goes: see `cross`.)
+                return i, np.int64(2 * end), np.inf, 0.0, 0.0
         if spot.piece % 2 == 1 and not spot.idle:
             way, pace, still = off_knot(lines, here, act, now, tol, i)
             if way == 0:

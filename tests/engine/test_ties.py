@@ -304,3 +304,15 @@ def test_rounding_in_a_multiplier_without_a_scale_is_certified():
     costs = (np.array([-1.0, 0]), np.zeros(2))
     path = certified(LinearProgram(A, rights, costs, (0.0, 1.0)))
     assert_optimal(path, A, rights, costs, np.linspace(0.0, 1.0, 7))
+
+
+@pytest.mark.parametrize("rows", [[[0.0]], [[0.0], [1.0]], [[1.0], [1.0]]])
+def test_the_end_of_a_knot_comes_up_to_who_is_idle_there(rows):
+    """A row that says nothing, or nothing new, waits on its knot with the alpha it has, as long as
+    that lies between the slopes beside it."""
+
+    def pieces(t):
+        return Slope("most", 2.0), Knot("k", 0.0), Slope("least", 3.0 * t - 1.0)
+
+    path = certified(Toy(LinearGram(np.array(rows)), (0.0, 1.0), pieces))
+    np.testing.assert_allclose(path.alpha(1.0), 2.0, atol=1e-12)
