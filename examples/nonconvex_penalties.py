@@ -14,7 +14,7 @@ import numpy as np
 from homotopy import Homotopy
 from homotopy_plugins import MCP, SCAD
 
-OUT = Path(__file__).parent / "out"
+OUT = Path("out")
 
 
 def data(n=60, p=30, rho=0.7, seed=4):

@@ -474,7 +474,8 @@ class _Trace:
             tracker.head_along(self.start)
             tracker.refresh()
         self._leave_corners()
-        tracker.judge(problem.target(self.start))
+        if free or not standing:
+            tracker.judge(problem.target(self.start))
         self.first_piece, self.begun = tracker.piece.copy(), True
         tracker.start_record()
         if self.start == self.stop or free:
@@ -499,7 +500,8 @@ class _Trace:
         tracker.load_model(self.start, self.stop)
         tracker.head_along(self.start)
         tracker.refresh()
-        if not tracker.off_by(target) <= tol.repair:
+        if not tracker.judge(target) <= tol.repair:
+            tracker.doubt = 0.0
             return False
         tracker.rebuild(tol.well)
         self.guess = guess

@@ -181,6 +181,12 @@ class Polylines:
     curvature: Array
     # Snapshots asked for lately: the ends of the span are looked at many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
+    # The scale of slopes and of their rates, which does not change with t.
+    _steepness: Array = attrs.field(init=False, repr=False)
+
+    @_steepness.default
+    def _find_steepness(self) -> Array:
+        return np.maximum(_scale(self.slope0), _scale(self.slope1))
 
     @classmethod
     def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
@@ -257,7 +263,7 @@ class Polylines:
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
         # Not the scale at this t alone: where all slopes pass through 0 it would be rounding.
-        scale = np.maximum.reduce([_scale(slope), _scale(self.slope0), _scale(self.slope1)])
+        scale = np.maximum(_scale(slope), self._steepness)
         kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 

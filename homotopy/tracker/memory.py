@@ -87,7 +87,7 @@ class Memory:
         self._set_form()
         self._set_coordinates()
         self._set_motion()
-        self._reserve(16)
+        self._reserve(64)
         self._record_room(256, 8192, 4096, 64)
         corners = problem.polylines.corner0.shape[1]
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
