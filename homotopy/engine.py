@@ -52,6 +52,8 @@ BEAT = 0.1
 # there on a sample is looked at, of so many points; after a larger offence all segments, unless
 # they have more than so many numbers.
 DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
+# Where all segments together have no more numbers than this a sample is hardly quicker.
+LITTLE = 20_000
 # One that holds by less than a digit may be made better, and so is one in much doubt where that
 # takes no more than so many multiplications.
 CLEARLY, QUICKLY = 1e-9, 1e6
@@ -327,8 +329,8 @@ def unbalanced(path: Path) -> bool:
 
 
 def examined(path: Path, doubt: float, tol: float = 1e-8) -> bool:
-    """Whether `path` holds: a sample of it, or all where there is much doubt and that is quick."""
-    if doubt > MUCH_DOUBT and len(path.segments) * path.problem.gram.size <= MUCH:
+    """Whether `path` holds: a sample of it, or all where that is quick for the doubt there is."""
+    if len(path.segments) * path.problem.gram.size <= (MUCH if doubt > MUCH_DOUBT else LITTLE):
         return path.certify(tol).ok
     return examine(path, SAMPLE, tol).ok
 
@@ -404,7 +406,7 @@ class _Trace:
                 )
             path = self.path()
             # What is solved for leaves no residual to doubt it by.
-            doubt = self.tracker.doubt if earlier is None else INF
+            doubt = self.tracker.doubt if earlier is None and not _climbs(path) else INF
             if not path.complete or doubt <= DOUBT:
                 return path
             proven, path = proven_version(path, doubt)
@@ -715,7 +717,8 @@ class _Trace:
             tracker.record_point()
         tracker.refresh()
         tracker.judge(self.problem.target(self.stop))
-        if self.late or self.recovered:
+        tracker.doubt = max(tracker.doubt, float(tracker.now.worst))
+        if self.late or self.recovered or tracker.rests():
             tracker.doubt = np.inf
 
     # ------------------------------------------------------------------ jumps
@@ -949,6 +952,14 @@ class _Trace:
             problem=self.problem,
         )
         return path if self.tracker.model_lines.terms.size else _priced(path)
+
+
+def _climbs(path: Path) -> bool:
+    """Whether the objective rises at a jump."""
+    return any(
+        jump.objective_after - jump.objective_before > DOUBT * abs(jump.objective_before)
+        for jump in path.jumps
+    )
 
 
 def _priced(path: Path) -> Path:
