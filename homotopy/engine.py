@@ -54,8 +54,8 @@ BEAT = 0.1
 DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
 # Where all segments together have no more numbers than this a sample is hardly quicker.
 LITTLE = 20_000
-# One that holds by less than a digit may be made better, and so is one in much doubt where that
-# takes no more than so many multiplications.
+# One that holds by less than a digit may be made better, and so is any in doubt where that takes no
+# more than so many multiplications.
 CLEARLY, QUICKLY = 1e-9, 1e6
 # Jumps that are crossed late within this part of the span are as good as one.
 NEARBY = 1e-8
@@ -298,14 +298,14 @@ class Unproven(TraceError):
     def proven(self) -> Path | None:
         """As much of it as can be proven, worked out when first asked for."""
         if self._traced is not None:
-            self._proven, self._traced = proven_part(self._traced), None
+            self._proven, self._traced = proven_part(self._traced, strict=True), None
         return self._proven
 
 
 def proven_version(path: Path, doubt: float) -> tuple[Path | None, Path]:
     """`path` if it holds, or with its last digits solved for anew, or None; and what is left to be
     proven a part of."""
-    better = polished(path, QUICKLY) if doubt > MUCH_DOUBT else None
+    better = polished(path, QUICKLY)
     if better is None:
         if examined(path, doubt, CLEARLY):
             return path, path
