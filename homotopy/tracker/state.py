@@ -84,11 +84,13 @@ SPOT = _dtype(
     "height diag weight own carried gap_low gap_high bend miss miss_rate least",
     "piece side place point crossed seat resting touched excused idle",
 )
-# A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate
-# of its target on this route, the target at t = 0 and its rate, balance of the moving slopes along and across, the size of the terms of the balance,
-# by how much it is off where that is known, and space.
+# A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
+# target on this route, the target at t = 0 and its rate, balance of the moving slopes along and
+# across, the size of the terms of the balance, by how much it is off where that is known, and
+# space.
 COLUMN = _dtype(
-    "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight off",
+    "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight "
+    "off",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
