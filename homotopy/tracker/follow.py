@@ -289,6 +289,9 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     if now.window != BY_TURN and not tol.exact and off_course(lines, here, act, now, tol):
         # Before the end is written down: what comes next begins there.
         refine(form, lines, here, act, mov, now, tol)
+        for k in range(now.actives):
+            i = act.index[k]
+            worst_of(here, now, i, abs(residual_of(lines, here, now, i)))
     if now.window != BY_TURN and (recorded or arrived) and not now.settling:
         take_note(lines, here, act, now)
     if recorded:
@@ -303,11 +306,8 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 @njit(**PART)
 def take_note(lines, here, act, now):  # type: ignore[no-untyped-def]
-    """Remember how far the worst point of the path is off: those on knots and slanted pieces, those
-    who have just met a corner, the border equations; each as a part of its own size."""
-    for k in range(now.actives):
-        i = act.index[k]
-        worst_of(here, now, i, abs(residual_of(lines, here, now, i)))
+    """Remember how far the worst point of the path is off: those who have just met a corner, and
+    the border equations, each as a part of its own size (`off_course` sees to those on knots)."""
     for q in range(now.tied):
         i = here.tied[q]
         fence = here.fence[i]
@@ -358,8 +358,10 @@ def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
         i = act.index[k]
         fence = here.fence[i]
         size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
-        if abs(residual_of(lines, here, now, i)) > tol.refine * size + fence.root * now.noise:
+        off = abs(residual_of(lines, here, now, i))
+        if off > tol.refine * size + fence.root * now.noise:
             return True
+        worst_of(here, now, i, off)
     return False
 
 

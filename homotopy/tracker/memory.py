@@ -188,7 +188,7 @@ class Memory:
         )
         self.column = state.records(np.zeros(m, state.COLUMN))
         self._heaviest = np.zeros(m)
-        self._most_mass = 0.0
+        self._mass = self._most_mass = 0.0
         self._height = self._corner = np.zeros(n)
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(

@@ -49,6 +49,8 @@ CORNER = 1e-4
 # For judging it is at least this part of that corner and of the terms that it is the sum of: what
 # is then rounding is no reason to doubt.
 LEAST = 1e-5
+# A part so small needs no closer look.
+UNDOUBTED = 1e-12
 # A response stands on a jump corner within this part of its size.
 STANDING = 1e-11
 # A part of the span below which a path has not moved on.
@@ -359,10 +361,8 @@ class Tracker(Memory):
         now.length = float(np.sqrt(max(square, 0.0)))
         # Alphas that were larger leave their rounding behind.
         now.most_norm = max(now.most_norm, now.norm)
-        root = self.here.fence.root
-        mass = float(root @ np.abs(self.alpha))
-        self.here.spot.least[:] = LEAST * np.maximum(self._corner, mass * root)
-        self._most_mass = max(self._most_mass, mass)
+        self._mass = float(self.here.fence.root @ np.abs(self.alpha))
+        self._most_mass = max(self._most_mass, self._mass)
         now.noise = self.tolerances.rounding * EPS * now.most_norm
 
     def _largest_alpha(self) -> Array:
@@ -458,10 +458,13 @@ class Tracker(Memory):
         residuals = self.residuals()
         off = self._off_by(residuals, target)
         apart = spacing(self.problem, self._settling_at if self.now.settling else float(self.now.t))
-        sizes, spot = self._sizes(), self.here.spot
+        spot, sizes = self.here.spot, self._sizes()
+        least = LEAST * np.maximum(self._corner, self._mass * self.here.fence.root)
+        spot["least"] = least
         own = np.maximum(0.01 * np.abs(self.u), spot.own * np.abs(self.alpha))
-        least = np.minimum(np.minimum(sizes, apart), np.maximum(np.maximum(own, spot.least), TINY))
-        gap, beyond = self._gap(residuals), residuals * (sizes / least)
+        least = np.minimum(np.minimum(sizes, apart), np.maximum(own, least) + TINY)
+        miss = residuals * sizes
+        gap, beyond = self._gap(miss), miss / least
         worst = float(np.max([off, gap, self._short(target), beyond.max(), self._left()]))
         # What is no number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
@@ -469,9 +472,11 @@ class Tracker(Memory):
 
     def _left(self) -> float:
         """What rounding of larger alphas may have left in b and u, which are small by now."""
+        if EPS * self._most_mass <= 100.0 * LEAST * UNDOUBTED * self._mass:
+            return 0.0
         root, alpha, u = self.here.fence.root, np.abs(self.alpha), np.abs(self.u)
         size = np.maximum(np.maximum(u, self._corner), self.here.spot.own * alpha)
-        size = np.maximum(size, 100.0 * LEAST * float(root @ alpha) * root)
+        size = np.maximum(size, 100.0 * LEAST * self._mass * root)
         return float((EPS * self._most_mass * root / np.maximum(size, TINY)).max())
 
     def rests(self) -> bool:
@@ -490,17 +495,21 @@ class Tracker(Memory):
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
         return float((np.abs(self.column.off) / np.maximum(size, 1e-300)).max())
 
-    def _gap(self, residuals: Array) -> float:
-        """What the residuals cost, as a part of the objective: little on the scale of u may be much
-        beside steep slopes, and where all losses ought to be 0."""
-        cost = float((residuals * self._sizes()) @ self._height)
-        cost += float(np.abs(self.b) @ np.abs(self.column.off))
-        # A loss is about what alpha makes of the way from the nearest corner.
+    def _gap(self, miss: Array) -> float:
+        """What it costs that u misses its pieces, as a part of the objective: little on the scale
+        of u may be much beside steep slopes, and where all losses ought to be 0."""
+        cost = float(miss @ self._height)
+        if self.b.size:
+            cost += float(np.abs(self.b) @ np.abs(self.column.off))
         now, fence = self.now, self.here.fence
+        size = 0.5 * now.length**2
+        if cost <= UNDOUBTED * size:
+            return cost / size if cost > 0.0 else 0.0
+        # A loss is about what alpha makes of the way from the nearest corner.
         low, high = fence.low + fence.low_rate * now.t, fence.high + fence.high_rate * now.t
         away = np.minimum(np.abs(self.u - low), np.abs(high - self.u))
         losses = np.abs(self.alpha) @ np.where(np.isfinite(away), away, 0.0)
-        size = 0.5 * now.length**2 + float(losses)
+        size += float(losses)
         return cost / size if size > 0.0 else (INF if cost > 0.0 else 0.0)
 
     def _maintain(self) -> None:
