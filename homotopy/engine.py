@@ -52,8 +52,10 @@ BEAT = 0.1
 # there on a sample is looked at, of so many points; after a larger offence all segments, unless
 # they have more than so many numbers.
 DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
-# One that holds by less than a digit may be made better, and so is one in much doubt where that
-# takes no more than so many multiplications.
+# Where all segments together have no more numbers than this a sample is hardly quicker.
+LITTLE = 20_000
+# One that holds by less than a digit may be made better, and so is any in doubt where that takes no
+# more than so many multiplications.
 CLEARLY, QUICKLY = 1e-9, 1e6
 # Jumps that are crossed late within this part of the span are as good as one.
 NEARBY = 1e-8
@@ -296,14 +298,14 @@ class Unproven(TraceError):
     def proven(self) -> Path | None:
         """As much of it as can be proven, worked out when first asked for."""
         if self._traced is not None:
-            self._proven, self._traced = proven_part(self._traced), None
+            self._proven, self._traced = proven_part(self._traced, strict=True), None
         return self._proven
 
 
 def proven_version(path: Path, doubt: float) -> tuple[Path | None, Path]:
     """`path` if it holds, or with its last digits solved for anew, or None; and what is left to be
     proven a part of."""
-    better = polished(path, QUICKLY) if doubt > MUCH_DOUBT else None
+    better = polished(path, QUICKLY)
     if better is None:
         if examined(path, doubt, CLEARLY):
             return path, path
@@ -327,8 +329,8 @@ def unbalanced(path: Path) -> bool:
 
 
 def examined(path: Path, doubt: float, tol: float = 1e-8) -> bool:
-    """Whether `path` holds: a sample of it, or all where there is much doubt and that is quick."""
-    if doubt > MUCH_DOUBT and len(path.segments) * path.problem.gram.size <= MUCH:
+    """Whether `path` holds: a sample of it, or all where that is quick for the doubt there is."""
+    if len(path.segments) * path.problem.gram.size <= (MUCH if doubt > MUCH_DOUBT else LITTLE):
         return path.certify(tol).ok
     return examine(path, SAMPLE, tol).ok
 
@@ -404,7 +406,7 @@ class _Trace:
                 )
             path = self.path()
             # What is solved for leaves no residual to doubt it by.
-            doubt = self.tracker.doubt if earlier is None else INF
+            doubt = self.tracker.doubt if earlier is None and not _climbs(path) else INF
             if not path.complete or doubt <= DOUBT:
                 return path
             proven, path = proven_version(path, doubt)
@@ -717,7 +719,8 @@ class _Trace:
             tracker.record_point()
         tracker.refresh()
         tracker.judge(self.problem.target(self.stop))
-        if self.late or self.recovered:
+        tracker.doubt = max(tracker.doubt, float(tracker.now.worst))
+        if self.late or self.recovered or tracker.rests():
             tracker.doubt = np.inf
 
     # ------------------------------------------------------------------ jumps
@@ -951,6 +954,14 @@ class _Trace:
             problem=self.problem,
         )
         return path if self.tracker.model_lines.terms.size else _priced(path)
+
+
+def _climbs(path: Path) -> bool:
+    """Whether the objective rises at a jump."""
+    return any(
+        jump.objective_after - jump.objective_before > DOUBT * abs(jump.objective_before)
+        for jump in path.jumps
+    )
 
 
 def _priced(path: Path) -> Path:

@@ -127,6 +127,8 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
 
     for (t, side), p in points.items():
         off = oracle.off(p)
+        if np.any(off > 1.0):
+            off = oracle.off(p, _drift(st, path, t))
         i = int(np.argmax(off))
         tell(float(off[i]), f"at {parameter}={t:.9g} ({side}) coordinate {i} is off its polyline: "
              f"u={float(p.u[i]):.9g}, alpha={float(p.alpha[i]):.9g}")  # fmt: skip
@@ -151,6 +153,25 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
             tell(gain / 1e-6, f"at {parameter}={t:.9g} DAQP finds a better point")
     found += _covered(problem, path, points, oracle)
     return found, worst
+
+
+def _drift(st: Statement, path: Path, t: float) -> Any:
+    """What u does beside the break-point t while t moves by its rounding: a break-point is known to
+    that of the whole span, and on a brief segment u may be fast."""
+    breaks = path.breakpoints
+    k = int(np.argmin(np.abs(breaks - t)))
+    drift: Any = 0.0
+    for other, sides in ((k - 1, ("after", "before")), (k + 1, ("before", "after"))):
+        if breaks[k] != t or not 0 <= other < breaks.size:
+            continue
+        there = float(breaks[other])
+        ends = [
+            Point.of(st, at, path.alpha(at, side), _border(path, at, side)).u
+            for at, side in zip((there, t), sides, strict=True)
+        ]
+        part = min(4.0 * np.finfo(float).eps * np.abs(breaks).max() / abs(there - t), 0.01)
+        drift = np.maximum(drift, part * np.abs(ends[1] - ends[0]))
+    return drift
 
 
 def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:

@@ -372,8 +372,11 @@ class Point:
         if F is not None and own is not None:
             if not np.any(problem.target(t)[0]):
                 # With B' alpha = 0 (which is asked for by itself) w needs no offset, whose square
-                # would magnify what B' alpha is off by.
-                u = F @ (own.T @ alpha) + problem.B @ b
+                # would magnify what B' alpha is off by; but for rows that meet few of the others
+                # the offset is what they do not have themselves.
+                beside = np.abs(F) @ (np.abs(own).T @ np.abs(alpha))
+                less = beside < np.abs(F) @ (np.abs(F).T @ np.abs(alpha))
+                u = np.where(less, F @ (own.T @ alpha) + problem.B @ b, u)
             shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
             terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
             inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
@@ -418,16 +421,17 @@ class Examiner:
         shared = np.where(self.length > 0, SOLVED, DATA) * self.common
         return DATA * p.terms + p.stored + SOLVED * (p.spread + self.peak) + shared + self.least
 
-    def off(self, p: Point) -> Long:
-        """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be."""
+    def off(self, p: Point, drift: Any = 0.0) -> Long:
+        """How far each (u_i, alpha_i) is from its polyline; 1 is as far as may be.  `drift` is what
+        the rounding of t does to u."""
         with np.errstate(invalid="ignore", over="ignore"):
-            off = self._off(p)
+            off = self._off(p, drift)
         return np.where(np.isnan(off), INF, off)
 
-    def _off(self, p: Point) -> Long:
+    def _off(self, p: Point, drift: Any) -> Long:
         line, u = p.line, p.u
         best = np.full(u.size, INF, np.longdouble)
-        blur = self.blur(p)
+        blur = self.blur(p) + drift
         gap = self._least_gap(line)
         for j in range(line.slope.shape[1]):
             low, high = line.ends(j)

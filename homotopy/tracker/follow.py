@@ -53,6 +53,9 @@ __all__ = ["follow", "seal"]
 
 # Recomputations of u at one point before the path goes on regardless.
 LOOKS = 3
+# Border equations are summed up at the end of every segment where so few coordinates make that
+# cheap.
+FEW = 128
 
 
 # ------------------------------------------------------------------ the length of a step
@@ -286,6 +289,11 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     if now.window != BY_TURN and not tol.exact and off_course(lines, here, act, now, tol):
         # Before the end is written down: what comes next begins there.
         refine(form, lines, here, act, mov, now, tol)
+        for k in range(now.actives):
+            i = act.index[k]
+            worst_of(here, now, i, abs(residual_of(lines, here, now, i)))
+    if now.window != BY_TURN and (recorded or arrived) and not now.settling:
+        take_note(lines, here, act, now)
     if recorded:
         end_segment(here, act, rec, now, cut)
     if now.slack_speed > 0.0:
@@ -294,6 +302,43 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 
 # ------------------------------------------------------------------ staying exact
+
+
+@njit(**PART)
+def take_note(lines, here, act, now):  # type: ignore[no-untyped-def]
+    """Remember how far the worst point of the path is off: those who have just met a corner, and
+    the border equations, each as a part of its own size (`off_course` sees to those on knots)."""
+    for q in range(now.tied):
+        i = here.tied[q]
+        fence = here.fence[i]
+        place = here.u[i] - fence.shift * now.mu
+        over = place - fence.high - fence.high_rate * now.t
+        worst_of(here, now, i, max(over, fence.low + fence.low_rate * now.t - place))
+    n = here.u.size
+    if n > FEW or not now.along:
+        return
+    for c in range(act.column.size):
+        column = act.column[c]
+        off = -column.aim - column.moves * now.t
+        size = abs(column.aim) + abs(column.moves * now.t)
+        for i in range(n):
+            spot, weight, alpha = here.spot[i], here.border[i, c], here.alpha[i]
+            if spot.piece % 2 == 0 and spot.bend == 0.0:
+                slope = lines.slope[i, spot.piece // 2]
+                alpha = slope.at + slope.rate * now.t
+            off += weight * alpha
+            size += abs(weight * alpha)
+        if abs(off) > now.worst * size:
+            now.worst = abs(off) / size if size > 0.0 else np.inf
+
+
+@njit(**PART)
+def worst_of(here, now, i, off):  # type: ignore[no-untyped-def]
+    """Remember that coordinate i is off by so much, if that is the worst so far."""
+    size = max(0.01 * abs(here.u[i]), here.spot[i].own * abs(here.alpha[i]))
+    size = max(size, here.spot[i].least)
+    if off > now.worst * size:
+        now.worst = off / size if size > 0.0 else np.inf
 
 
 @njit(**PART)
@@ -313,8 +358,10 @@ def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
         i = act.index[k]
         fence = here.fence[i]
         size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
-        if abs(residual_of(lines, here, now, i)) > tol.refine * size + fence.root * now.noise:
+        off = abs(residual_of(lines, here, now, i))
+        if off > tol.refine * size + fence.root * now.noise:
             return True
+        worst_of(here, now, i, off)
     return False
 
 

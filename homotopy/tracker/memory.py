@@ -188,8 +188,8 @@ class Memory:
         )
         self.column = state.records(np.zeros(m, state.COLUMN))
         self._heaviest = np.zeros(m)
-        self._most_mass = 0.0
-        self._height = np.zeros(n)
+        self._mass = self._most_mass = 0.0
+        self._height = self._corner = np.zeros(n)
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
@@ -412,7 +412,7 @@ class Memory:
             "now": _plain(self._now),
             "column": _plain(self.column),
             "heaviest": self._heaviest,
-            "numbers": np.array([*numbers, self._most_mass], dtype=float),
+            "numbers": np.array([*numbers, self._mass, self._most_mass], dtype=float),
         }
 
     def restore_state(self, saved: Mapping[str, Any]) -> None:
@@ -445,6 +445,7 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.doubt, t, steps, before, started, at, mass = saved["numbers"].tolist()
+        repairs, self.doubt, t, steps, before, started, at, *masses = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
-        self._started, self._settling_at, self._most_mass = bool(started), at, mass
+        self._started, self._settling_at = bool(started), at
+        self._mass, self._most_mass = masses

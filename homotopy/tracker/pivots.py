@@ -568,6 +568,8 @@ def move_along(form, lines, here, act, mov, win, now, tol, i, length):  # type: 
         here.u[k] += du[k]
         if abs(du[k]) > near_of(here, now, tol, k):
             now.due = 0
+            # The path ought not to break here.
+            now.worst = max(now.worst, abs(du[k]) / max(abs(here.u[k]), here.fence[k].scale))
     imply_all(lines, here, act, now)
     now.moved_here = 1
     now.rated = 0

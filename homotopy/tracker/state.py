@@ -75,19 +75,22 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # (the same but for forms that are not semidefinite), the diagonal without the border, the rate
 # carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
-# the response is from where alpha says (and how fast that grows); its piece (slope j is 2j, corner
+# the response is from where alpha says (and how fast that grows); the least that its response is
+# measured by; its piece (slope j is 2j, corner
 # j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and marks; who is
 # idle stands on a knot without being in the factor, because it depends on others there and none of
 # them has an end.
 SPOT = _dtype(
-    "height diag weight own carried gap_low gap_high bend miss miss_rate",
+    "height diag weight own carried gap_low gap_high bend miss miss_rate least",
     "piece side place point crossed seat resting touched excused idle",
 )
-# A border column: multiplier and rate (both of the solve and with what rho B B^T adds), target and
-# rate of it, balance of the moving slopes along and across, the size of the terms of the balance,
-# by how much it is off where that is known, and space.
+# A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
+# target on this route, the target at t = 0 and its rate, balance of the moving slopes along and
+# across, the size of the terms of the balance, by how much it is off where that is known, and
+# space.
 COLUMN = _dtype(
-    "b rate lift target_rate moves along across short mass slide begun seen kept rest weight off",
+    "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight "
+    "off",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
@@ -102,9 +105,9 @@ NOW = _dtype(
     # how much of its 1 / bend is at least left of the pivot of a slanted piece
     "floor "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
-    # largest speed of who is excused from its corners
+    # largest speed of who is excused from its corners, and how far the path was off at worst
     "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "
-    "slack_speed "
+    "slack_speed worst "
     # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
     "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2

@@ -46,6 +46,13 @@ STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
 # The scale of a response is at least this part of its nearest corner: what is then taken for zero
 # is the rounding of that corner.
 CORNER = 1e-4
+# For judging it is at least this part of that corner and of the terms that it is the sum of: what
+# is then rounding is no reason to doubt.
+LEAST = 1e-5
+# A part so small needs no closer look.
+UNDOUBTED = 1e-12
+# A response stands on a jump corner within this part of its size.
+STANDING = 1e-11
 # A part of the span below which a path has not moved on.
 STANDSTILL = 1e-13
 # The route, in `Now`: what a repair on the spot must bring back.
@@ -70,7 +77,7 @@ FAILURES = {
     "(B^T alpha = e has no solution within the slopes)",
     state.STUCK: "the way on {where} could not be resolved among {tied} tied coordinates",
 }
-INF = np.inf
+INF, TINY = np.inf, 1e-300
 # An alpha that ran away is told by what it leaves, not by a warning.
 QUIET = np.errstate(over="ignore", invalid="ignore")
 
@@ -97,7 +104,7 @@ class Tracker(Memory):
         self.set_scales((start, stop))
         self.model_lines = self.model_lines._replace(terms=loss_terms(problem, start, stop))
         now.first, now.last = start, stop
-        self.column.moves[:] = problem.target1
+        self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
         self.use(self.model_lines)
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
@@ -106,7 +113,7 @@ class Tracker(Memory):
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self._height = height
+        self._height, self._corner = height, base
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -354,7 +361,8 @@ class Tracker(Memory):
         now.length = float(np.sqrt(max(square, 0.0)))
         # Alphas that were larger leave their rounding behind.
         now.most_norm = max(now.most_norm, now.norm)
-        self._most_mass = max(self._most_mass, float(self.here.fence.root @ np.abs(self.alpha)))
+        self._mass = float(self.here.fence.root @ np.abs(self.alpha))
+        self._most_mass = max(self._most_mass, self._mass)
         now.noise = self.tolerances.rounding * EPS * now.most_norm
 
     def _largest_alpha(self) -> Array:
@@ -450,11 +458,35 @@ class Tracker(Memory):
         residuals = self.residuals()
         off = self._off_by(residuals, target)
         apart = spacing(self.problem, self._settling_at if self.now.settling else float(self.now.t))
-        gap, beyond = self._gap(residuals), residuals * np.maximum(self._sizes() / apart, 1.0)
-        worst = float(np.max([off, gap, self._short(target), beyond.max()]))
+        spot, sizes = self.here.spot, self._sizes()
+        least = LEAST * np.maximum(self._corner, self._mass * self.here.fence.root)
+        spot["least"] = least
+        own = np.maximum(0.01 * np.abs(self.u), spot.own * np.abs(self.alpha))
+        least = np.minimum(np.minimum(sizes, apart), np.maximum(own, least) + TINY)
+        miss = residuals * sizes
+        gap, beyond = self._gap(miss), miss / least
+        worst = float(np.max([off, gap, self._short(target), beyond.max(), self._left()]))
         # What is no number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
         return off
+
+    def _left(self) -> float:
+        """What rounding of larger alphas may have left in b and u, which are small by now."""
+        if EPS * self._most_mass <= 100.0 * LEAST * UNDOUBTED * self._mass:
+            return 0.0
+        root, alpha, u = self.here.fence.root, np.abs(self.alpha), np.abs(self.u)
+        size = np.maximum(np.maximum(u, self._corner), self.here.spot.own * alpha)
+        size = np.maximum(size, 100.0 * LEAST * self._mass * root)
+        return float((EPS * self._most_mass * root / np.maximum(size, TINY)).max())
+
+    def rests(self) -> bool:
+        """Whether somebody free stands on a jump corner, where nobody can stay for long."""
+        corner, size = self.model_lines.corner, self.here.spot.least
+        if not np.any(corner.kind == JUMP):
+            return False
+        away = np.abs(corner.at + corner.rate * self.now.t - self.u[:, None])
+        near = np.maximum(size, 0.01 * np.abs(self.u))[:, None] * STANDING
+        return bool(np.any((corner.kind == JUMP) & (away <= near)))
 
     def _short(self, target: Array) -> float:
         """What the border equations are off by, whatever larger alphas have left there."""
@@ -463,14 +495,21 @@ class Tracker(Memory):
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
         return float((np.abs(self.column.off) / np.maximum(size, 1e-300)).max())
 
-    def _gap(self, residuals: Array) -> float:
-        """What the residuals cost, as a part of the objective: little on the scale of u may be much
-        beside steep slopes, and where all losses ought to be 0."""
-        cost = float((residuals * self._sizes()) @ self._height)
-        now = self.now
-        size = 0.5 * now.length**2 + float(np.abs(self.alpha) @ np.abs(self.u))
-        # (On flat slopes a loss is c(t) - a(t) u; the sums are over c.)
-        size += abs(now.sum0 + (now.sum1 + now.sum2 * now.t) * now.t)
+    def _gap(self, miss: Array) -> float:
+        """What it costs that u misses its pieces, as a part of the objective: little on the scale
+        of u may be much beside steep slopes, and where all losses ought to be 0."""
+        cost = float(miss @ self._height)
+        if self.b.size:
+            cost += float(np.abs(self.b) @ np.abs(self.column.off))
+        now, fence = self.now, self.here.fence
+        size = 0.5 * now.length**2
+        if cost <= UNDOUBTED * size:
+            return cost / size if cost > 0.0 else 0.0
+        # A loss is about what alpha makes of the way from the nearest corner.
+        low, high = fence.low + fence.low_rate * now.t, fence.high + fence.high_rate * now.t
+        away = np.minimum(np.abs(self.u - low), np.abs(high - self.u))
+        losses = np.abs(self.alpha) @ np.where(np.isfinite(away), away, 0.0)
+        size += float(losses)
         return cost / size if size > 0.0 else (INF if cost > 0.0 else 0.0)
 
     def _maintain(self) -> None:
@@ -812,6 +851,7 @@ class Tracker(Memory):
         """The path begins here."""
         now = self.now
         now.recording = 1
+        now.worst = 0.0
         now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
         now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
         self._started = True

@@ -39,7 +39,7 @@ CHUNK = 65536
 # A segment shorter than this part of the path is too brief to tell standing from leaving.
 BRIEF = 1e-8
 # A change v of alpha with v'Qv below this part of its terms is null to rounding.
-NULL = 1e-12
+NULL = 1e-13
 # A move so small needs no explanation.
 NOTHING = 1e-12
 # At how many places `Path.objective` is called; it takes a product of its own each time.
@@ -86,13 +86,14 @@ def examine(path: Path, points: int = 16, tol: float = 1e-8) -> Certificate:
     return examination.certificate()
 
 
-def proven_until(path: Path, tol: float = 1e-8) -> int:
-    """The number of segments, from the first on, that pass by themselves."""
+def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
+    """The number of segments, from the first on, that pass by themselves; `strict` where it is
+    known that something is wrong (see `Known`)."""
     _positive(tol)
     count = len(path.segments)
     while count:
         part = path if count == len(path.segments) else path._first(count)
-        examination = Examination(part, tol)
+        examination = Examination(part, tol, strict)
         examination.whole(until_failure=True)
         failed = [t.failed for t in examination.tallies.values() if t.failed is not None]
         if not failed:
@@ -102,9 +103,9 @@ def proven_until(path: Path, tol: float = 1e-8) -> int:
     return count
 
 
-def proven_part(path: Path, tol: float = 1e-8) -> Path | None:
+def proven_part(path: Path, tol: float = 1e-8, strict: bool = False) -> Path | None:
     """`path` as far as it is proven: itself, a part of it marked as failed, or None."""
-    count = proven_until(path, tol)
+    count = proven_until(path, tol, strict)
     if count == len(path.segments):
         return path
     return path._first(count) if count else None
@@ -186,11 +187,11 @@ class _Batch:
 class Examination:
     """Keeps the tallies of one path."""
 
-    def __init__(self, path: Path, tol: float) -> None:
+    def __init__(self, path: Path, tol: float, strict: bool = False) -> None:
         self.path, self.problem, self.tol = path, path.problem, tol
         # A path spoiled by infinite numbers is to fail, not to warn.
         with np.errstate(all="ignore"):
-            self.known = Known.of(path)
+            self.known = Known.of(path, strict)
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
         self.jump_times = {jump.t for jump in path.jumps}

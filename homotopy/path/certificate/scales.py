@@ -60,7 +60,8 @@ class Known:
     makes of the response of i itself. b goes through larger values than it has at its end and keeps
     their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
     `corner` is the smallest corner of a coordinate that is not 0, or of most where that is less:
-    where w and b ought to be 0, their rounding is that of such numbers.
+    where w and b ought to be 0, their rounding is that of such numbers.  `strict` gives no credit
+    for what the rounding of one equation may do to the others.
     """
 
     path: Path
@@ -73,9 +74,10 @@ class Known:
     own: Array
     travelled: Array
     corner: Array
+    strict: bool = False
 
     @classmethod
-    def of(cls, path: Path) -> Known:
+    def of(cls, path: Path, strict: bool = False) -> Known:
         """From the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.sizes
@@ -95,6 +97,7 @@ class Known:
             own=inner * largest,
             travelled=np.abs(border) @ b,
             corner=_smallest_corner(declared, np.array(path.traced)),
+            strict=strict,
         )
 
 
@@ -125,10 +128,13 @@ class Scales:
         # w and b solve the equations of those on knots: the rounding of these is in every u.
         corner = np.where(steep, piece.corner_terms, 0.0)
         apiece = np.divide(corner, length, where=length > 0.0, out=np.zeros(corner.shape))
-        weight = np.abs(alpha) @ length + apiece.max(axis=1)
-        terms = np.maximum(np.outer(weight, length) + known.travelled, known.corner)
+        weight = np.abs(alpha) @ length + (0.0 if known.strict else apiece.max(axis=1))
+        terms = np.outer(weight, length) + known.travelled
+        # Where nothing is solved for there is no rounding but that of alpha.
+        found = np.any(steep | (piece.bend > 0.0), axis=1) | bool(border.shape[1])
+        terms = np.maximum(terms, np.outer(found, known.corner))
         terms = np.maximum(np.maximum(terms, piece.corner_terms), known.own)
-        if np.any(known.share):
+        if np.any(known.share) and not known.strict:
             terms = np.maximum(terms, np.outer(_middle(terms, steep), known.share))
         near = PART * np.maximum(np.abs(u), size(piece.place))
         scale = np.maximum(np.maximum(known.own, near), np.maximum(rounded * terms, TINY))
