@@ -39,7 +39,7 @@ LARGEST = 1e140
 class Slope:
     """A flat piece: ``alpha = value - curvature * u``; ``curvature >= 0`` does not move with t.
 
-    `value` is a number, an array with one entry a coordinate, or an affine expression in t.
+    `value` is a number, an array with one entry per coordinate, or an affine expression in t.
     ``+inf`` (leftmost) and ``-inf`` (rightmost) declare a wall that u cannot pass.
     """
 

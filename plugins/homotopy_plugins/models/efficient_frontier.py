@@ -77,6 +77,8 @@ class EfficientFrontier(LossModel):
         The largest risk tolerance.  By default one at which the return is as large as it can be, so
         that the path is the whole frontier.
 
+    Notes
+    -----
     The path goes from `most`, the end of largest return, to 0, the portfolio of least variance.
     `Path.solution` is w, `Path.objective` the objective above, and the break-points are the turning
     points: between two of them the weights are straight lines in t.  From `most` down to the first
