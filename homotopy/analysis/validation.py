@@ -9,7 +9,7 @@ t, not on a grid, and so is where it is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.losses import LOSSES, HeldOutLoss, Loss
-from homotopy.errors import DataError, PathError
+from homotopy.errors import DataError, ModelError, PathError
 from homotopy.path.segments import Pickled, locate, nodes, read_only
 from homotopy.runtime import one_thread
 
@@ -29,6 +29,7 @@ __all__ = ["Best", "ValidationCurve", "validation_curve"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Evaluator = Callable[[Array, Array], Array]
 
 # Values that differ by less than this part of the least (of the largest where that is 0) are ties:
 # sums are rounded.
@@ -37,6 +38,8 @@ TIED = 1e-12
 TOGETHER = 1e-13
 # Numbers held at a time for the values at the ends of segments.
 BLOCK = 1_000_000
+# A value off the straight line by more than this part of the largest does not lie on one.
+BENT = 1e-4
 
 
 @attrs.frozen
@@ -281,6 +284,8 @@ def validation_curve(
             values = evaluate(alphas, bs)
             if values.shape[0] != target.size:
                 raise DataError(f"X has {values.shape[0]} rows but y has {target.size}")
+            if first == 0:
+                _check_affine(evaluate, alphas[:, [0, -1]], bs[:, [0, -1]], type(model).__name__)
             # Columns alternate: the beginning and the end of each segment.
             for term in held_out:
                 tally.add(first, last, values[:, 0::2], values[:, 1::2], term)
@@ -294,6 +299,18 @@ def validation_curve(
         coefficients=coefficients / weights.sum(),
         origin=float(start[0]) if np.isfinite(declared) else declared,
     )
+
+
+def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> None:
+    """Refuse a decision function that bends between two points of the path."""
+    ends = [evaluate(alphas[:, [k]], bs[:, [k]]) for k in range(2)]
+    middle = evaluate(alphas.mean(axis=1, keepdims=True), bs.mean(axis=1, keepdims=True))
+    off = float(np.abs(middle - 0.5 * (ends[0] + ends[1])).max(initial=0.0))
+    if off > BENT * max(float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)):
+        raise ModelError(
+            f"{name}: decision_function is not affine in alpha and b (midway between two points of "
+            f"the path it is off by {off:.3g}), so that its loss between break-points is not known"
+        )
 
 
 def _blocks(path: Path, rows: int) -> Iterator[tuple[int, int, Array, Array]]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.errors import DataError
 from homotopy.gram.base import Gram
 
 __all__ = ["LinearGram"]
@@ -22,7 +23,7 @@ class LinearGram(Gram):
     Parameters
     ----------
     features : array or scipy sparse matrix of shape (n, d)
-        One row a coordinate.
+        One row per coordinate.
     """
 
     def __init__(self, features: Any) -> None:
@@ -32,6 +33,10 @@ class LinearGram(Gram):
             self.diag = np.asarray(self._phi.multiply(self._phi).sum(axis=1)).ravel()
         else:
             self._phi = np.ascontiguousarray(features, dtype=float)
+            if self._phi.ndim != 2:
+                raise DataError(
+                    f"LinearGram: expected features of shape (n, d), got shape {self._phi.shape}"
+                )
             self.diag = np.einsum("ij,ij->i", self._phi, self._phi)
         self.size = self._phi.shape[0]
 

@@ -23,7 +23,12 @@ Array = npt.NDArray[np.float64]
 
 
 def _as_array(value: Any) -> Array:
-    return np.asarray(value, dtype=float)
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        given = repr(value)
+        given = given if len(given) <= 60 else f"{given[:60]}..."
+        raise ModelError(f"polyline: expected a number or numbers, got {given}") from None
 
 
 @attrs.frozen(eq=False)
@@ -49,6 +54,8 @@ class Affine:
         """`value` as an `Affine`: numbers and arrays do not move."""
         if isinstance(value, Affine):
             return value
+        if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
+            value = np.asarray(value)  # a column of a table
         if isinstance(value, np.ndarray | list | tuple) and _holds_affine(value):
             return _gathered(np.asarray(_listed(value), dtype=object))
         return cls(value, 0.0)
@@ -162,6 +169,8 @@ class Affine:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         known = _ARITHMETIC.get(ufunc.__name__)
+        if known is not None and "out" in options:
+            cannot_hold()
         if known is None or method != "__call__" or options:
             _refuse(f"np.{ufunc.__name__}")
         return known(*(v if isinstance(v, Affine) else Affine.of(v) for v in inputs))
@@ -172,6 +181,12 @@ class Affine:
             one, two = (Affine.of(v) for v in args[1:])
             parts = ((one.const, two.const), (one.rate, two.rate))
             return Affine(*(np.where(args[0], *part) for part in parts))
+        if name == "append" and len(args) == 2:
+            axis = kwargs.get("axis")
+            flat = args if axis is not None else [Affine.of(v).reshape(-1) for v in args]
+            return self.__array_function__(np.concatenate, types, (flat, axis or 0), {})
+        if name == "copyto":
+            cannot_hold()
         if name in _LISTS and args:
             each = [Affine.of(v)._parts() for v in args[0]]
             both = (function([part[k] for part in each], *args[1:], **kwargs) for k in range(2))
@@ -208,6 +223,15 @@ class Affine:
 
     def __float__(self) -> float:
         return float(self._number("a conversion to a plain number"))
+
+    def __int__(self) -> int:
+        return int(self._number("a conversion to a plain number"))
+
+    def __mod__(self, other: object) -> NoReturn:
+        _refuse("a remainder")
+
+    def __floordiv__(self, other: object) -> NoReturn:
+        _refuse("a division without remainder")
 
     def __bool__(self) -> bool:
         return bool(self._number("a comparison or a test"))
@@ -255,6 +279,14 @@ def _refuse(what: str) -> NoReturn:
     )
 
 
+def cannot_hold() -> NoReturn:
+    """Refuse to write what moves into an array of plain numbers."""
+    raise ModelError(
+        "polyline: an array of plain numbers cannot take in a quantity that moves with t (z[i] = "
+        "t, +=, out=..., dtype=float, np.full_like); make a new one, by a sum, np.where, np.full"
+    ) from None
+
+
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -274,7 +306,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "not_equal": operator.ne,
 }
 # Functions of a list of arrays, and of one array, that only move numbers about (or add them).
-_LISTS = ("stack", "concatenate", "hstack", "vstack", "column_stack", "append")
+_LISTS = ("stack", "concatenate", "hstack", "vstack", "column_stack")
 _MOVING = (
     "broadcast_to", "copy", "cumsum", "diff", "expand_dims", "flip", "moveaxis", "ravel", "repeat",
     "reshape", "roll", "squeeze", "sum", "mean", "swapaxes", "take", "tile", "transpose",

@@ -13,7 +13,7 @@ With K corners the pieces are numbered ``0 .. 2K``: slope j is piece ``2j``, cor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -39,7 +39,7 @@ LARGEST = 1e140
 class Slope:
     """A flat piece: ``alpha = value - curvature * u``; ``curvature >= 0`` does not move with t.
 
-    `value` is a number, an array with one entry a coordinate, or an affine expression in t.
+    `value` is a number, an array with one entry per coordinate, or an affine expression in t.
     ``+inf`` (leftmost) and ``-inf`` (rightmost) declare a wall that u cannot pass.
     """
 
@@ -191,6 +191,10 @@ class Polylines:
     @classmethod
     def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
         """Check that `pieces` alternate slope, corner, ..., slope and lay them out as tables."""
+        if not isinstance(pieces, Iterable):
+            raise ModelError(
+                f"polyline: expected a tuple of Slope, Knot or Jump, Slope, ..., got {pieces!r}"
+            )
         pieces = tuple(pieces)
         if len(pieces) < 3 or len(pieces) % 2 == 0:
             raise ModelError(
@@ -223,8 +227,13 @@ class Polylines:
         if len(set(given)) != len(given):
             raise ModelError(f"polyline: piece names must differ, got {', '.join(given)}")
         for affine, what in [(a, "slope") for a in slopes] + [(c, "corner") for c in corners]:
-            if np.any(np.isnan(affine.const)) or not np.all(np.isfinite(affine.rate)):
-                raise ModelError(f"polyline: a {what} is not a number")
+            wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
+            if np.any(wrong):
+                i = int(np.argmax(wrong))
+                raise ModelError(
+                    f"polyline: a {what} of coordinate {i} is not a number "
+                    f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
+                )
             size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
             huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > LARGEST)
             if huge.size:

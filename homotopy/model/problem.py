@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.gram import Gram, with_rows
-from homotopy.model.affine import Affine
+from homotopy.model.affine import Affine, cannot_hold
 from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Polylines
 
@@ -52,7 +52,7 @@ class Problem:
         if not np.all(np.isfinite(gram.diag)) or negative:
             raise ModelError(
                 f"{name}: the diagonal of gram must be finite and not negative; a quadratic form "
-                "must be positive semidefinite"
+                "must be positive semidefinite (or say DenseGram(..., semidefinite=False))"
             )
         try:
             start, stop = (float(v) for v in model.span)
@@ -67,21 +67,30 @@ class Problem:
         if model.unknown not in ("w", "alpha"):
             raise ModelError(f"{name}: unknown must be 'w' or 'alpha', got {model.unknown!r}")
         border = _border(model.border, n, name)
-        target = Affine.of(model.border_target)
         m = border.shape[1]
+        try:
+            target = Affine.of(model.border_target)
+        except ModelError:
+            raise ModelError(
+                f"{name}: border_target must be a number, numbers or an Affine, got "
+                f"{model.border_target!r}"
+            ) from None
         for part in (target.const, target.rate):
             if part.shape not in ((), (m,)) or not np.all(np.isfinite(part)):
                 raise ModelError(
                     f"{name}: border_target must be a finite number or one for each of the {m} "
                     f"border columns, got {part}"
                 )
-        polylines = Polylines.compile(model.polyline(Affine.parameter()), n)
+        if not m and (np.any(target.const) or target.moves):
+            raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
+        polylines = Polylines.compile(_symbolic(model), n)
         polylines.check(start, stop)
         if not gram.semidefinite and (model.unknown != "alpha" or polylines.jump.any()):
             raise ModelError(
                 f"{name}: gram is not positive semidefinite, which needs a model that is minimised "
                 "over alpha (unknown = 'alpha') and whose polylines fall everywhere (no Jump)"
             )
+        _check_losses(model, stop, n, name)
         moving = np.any(polylines.slope1) or np.any(polylines.corner1[:, ~polylines.jump])
         if not np.isfinite(start) and (moving or np.any(target.rate)):
             raise ModelError(
@@ -167,9 +176,36 @@ class Problem:
         return np.flatnonzero(~self.polylines.at(t).lowest()[1])
 
 
+def _symbolic(model: LossModel) -> Any:
+    """The polyline for the symbolic t; NumPy hides our words behind its own where an array of plain
+    numbers is to take in what moves."""
+    try:
+        return model.polyline(Affine.parameter())
+    except (TypeError, ValueError) as error:
+        if isinstance(error.__cause__, ModelError):
+            cannot_hold()
+        raise
+
+
+def _check_losses(model: LossModel, t: float, n: int, name: str) -> None:
+    """Refuse an origin or a constant that could not be used, before it ends a finished trace."""
+    origin, constant = model.loss_origin(t), model.objective_constant(t)
+    if origin is not None and np.shape(origin) not in ((), (n,)):
+        raise ModelError(
+            f"{name}: loss_origin must return a number or one value for each of the {n} "
+            f"coordinates, got shape {np.shape(origin)}"
+        )
+    if np.ndim(constant):
+        raise ModelError(
+            f"{name}: objective_constant must return a number, got shape {np.shape(constant)}"
+        )
+
+
 def _border(border: Any, n: int, name: str) -> Array:
     if border is None:
         return np.zeros((n, 0))
+    if isinstance(border, Affine) and border.moves:
+        raise ModelError(f"{name}: border must not move with t; only border_target may")
     columns = np.array(border, dtype=float)
     if columns.ndim == 1:
         columns = columns[:, None]
@@ -177,6 +213,8 @@ def _border(border: Any, n: int, name: str) -> Array:
         raise ModelError(f"{name}: border must have {n} rows, got shape {np.shape(border)}")
     if not np.all(np.isfinite(columns)):
         raise ModelError(f"{name}: border holds values that are not finite")
+    if not np.all(np.any(columns, axis=0)):
+        raise ModelError(f"{name}: a border column is zero; drop it")
     if columns.shape[1] and np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise ModelError(
             f"{name}: the {columns.shape[1]} border columns are linearly dependent; drop the "

@@ -170,7 +170,8 @@ class Path:
             return value(*self._locate(t, side))  # type: ignore[arg-type]
         places = np.asarray(t)
         found = [value(*self._locate(v, side)) for v in places.ravel().tolist()]
-        shape = np.shape(found[0]) if found else ()
+        # Where no t is given the shape is that of the answer to any.
+        shape = np.shape(found[0] if found else value(*self._locate(self.traced[1], side)))
         return np.array(found, dtype=float).reshape(*places.shape, *shape)
 
     def alpha(self, t: Values, side: str = "after") -> Array:
@@ -216,7 +217,10 @@ class Path:
         if alpha.ndim == 1:
             return np.asarray(gram.matvec(alpha) + border @ b)
         rows = alpha.reshape(-1, gram.size)
-        u = gram.matmat(np.ascontiguousarray(rows.T)).T + b.reshape(rows.shape[0], -1) @ border.T
+        u = (
+            gram.matmat(np.ascontiguousarray(rows.T)).T
+            + b.reshape(rows.shape[0], border.shape[1]) @ border.T
+        )
         return np.asarray(u).reshape(alpha.shape)
 
     def objective(self, t: Values, side: str = "after") -> Any:
@@ -254,8 +258,8 @@ class Path:
         if np.ndim(t):
             alpha, b = self.alpha(t, side), self.border_multipliers(t, side)
             rows = alpha.reshape(-1, alpha.shape[-1])
-            values = model.evaluator(X)(rows.T, b.reshape(rows.shape[0], -1).T).T
-            return np.asarray(values).reshape(*np.shape(t), -1)
+            values = model.evaluator(X)(rows.T, b.reshape(rows.shape[0], b.shape[-1]).T).T
+            return np.asarray(values).reshape(*np.shape(t), *values.shape[1:])
         k, place = self._locate(t, side)  # type: ignore[arg-type]
         alpha = self._alpha_on(k, place)
         return model.decision_function(X, alpha, model.intercept(alpha, self._b_on(k, place)))

@@ -212,6 +212,12 @@ def _check_point(path: Path, t: float, side: str, tol: float, name: str) -> None
     off = float(np.abs(u - again).max())
     assert off <= tol * scale, f"{name}: response {where} is off Q alpha + B b by {off:.3g}"
     assert np.isfinite(path.objective(t, side)), f"{name}: the objective {where} is not finite"
+    for what, read in (("solution", path.solution), ("intercept", path.intercept)):
+        try:
+            value = np.asarray(read(t, side), dtype=float)
+        except (TypeError, ValueError) as error:
+            raise AssertionError(f"{name}: {what} {where} fails: {error}") from error
+        assert np.all(np.isfinite(value)), f"{name}: {what} {where} is not finite"
 
     parts = path.partition(t, side)
     count = np.zeros(n, dtype=int)

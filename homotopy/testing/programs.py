@@ -26,7 +26,7 @@ INF = np.inf
 
 @attrs.frozen(eq=False)
 class Line:
-    """``const + rate * t``, one value a coordinate."""
+    """``const + rate * t``, one value per coordinate."""
 
     const: Any
     rate: Any = 0.0

@@ -69,6 +69,8 @@ class Walk:
         """The place `t` (0 to 1) of edge `k`."""
         if not -len(self) <= k < len(self):
             raise PathError(f"Walk: there is no edge {k}; it has {len(self)}, counted from 0")
+        if np.ndim(t):
+            raise PathError(f"Walk: a place is one t, got {t!r}; walk.paths[k] takes arrays")
         path = self.paths[k]
         return Place(
             parameters=_parameters(path.model, t),

@@ -95,6 +95,8 @@ FIRST = np.array([True, False, True])
         lambda t: np.broadcast_to(t, (3,)),
         lambda t: np.add(t, Y),
         lambda t: np.array(list(t * Y)),
+        lambda t: np.append(Y[:2], t),
+        lambda t: np.append(t * Y, [Y], axis=None),
     ],
 )
 def test_it_is_an_array_where_numbers_are_only_moved_about(expression):
@@ -120,7 +122,6 @@ def test_it_is_an_array_where_numbers_are_only_moved_about(expression):
         lambda t: float(t),
         lambda t: (t * Y) @ (t * Y),
         lambda t: Y / t,
-        lambda t: np.full(3, t, dtype=float),
     ],
 )
 def test_what_is_not_affine_says_so(expression):

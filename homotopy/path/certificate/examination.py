@@ -338,7 +338,7 @@ class Examination:
         return np.broadcast_to(terms, shape)
 
     def _add(self, name: str, off: Array, places: Places) -> None:
-        """Count residuals, one row a place."""
+        """Count residuals, one row per place."""
         tally, count = self.tallies[name], off.shape[1]
         worst = off.max(axis=1)
         for value, t, k in zip(
@@ -517,7 +517,7 @@ def _beside_border(move: Array, border: Array) -> float:
 
 
 def _real(points: Points, row: int) -> Bools:
-    """Which jumps have a height, one row a jump."""
+    """Which jumps have a height, one row per jump."""
     lines = points.lines.row(row)
     rises = [lines.rise(j) for j, corner in enumerate(lines.corners) if corner.is_jump]
     return np.array(rises, dtype=bool).reshape(-1, points.u.shape[1])

@@ -108,7 +108,7 @@ class Walk:
 
 @attrs.frozen
 class Points:
-    """k places with everything recomputed: one row a place, one column a coordinate."""
+    """k places with everything recomputed: one row per place, one column per coordinate."""
 
     places: Places
     named: Index

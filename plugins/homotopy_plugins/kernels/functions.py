@@ -142,7 +142,7 @@ class Rows:
         return self._sparse
 
     def products(self, X: Any) -> Array:
-        """``x.z``, one row a row of X."""
+        """``x.z``, one row per row of X."""
         out = np.empty((X.shape[0], self._Z.shape[0]))
         if self._dense is None or sp.issparse(X):
             _add_sparse_products(_parts(_sorted_rows(X)), self._laid_out()[2], out)
@@ -151,7 +151,7 @@ class Rows:
         return out
 
     def distances(self, X: Any) -> Array:
-        """``|x - z|^2``, one row a row of X."""
+        """``|x - z|^2``, one row per row of X."""
         out = np.empty((X.shape[0], self._Z.shape[0]))
         if self._dense is None or sp.issparse(X):
             x = _sorted_rows(X)

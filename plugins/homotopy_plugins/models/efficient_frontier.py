@@ -21,14 +21,25 @@ import numpy.typing as npt
 import scipy.linalg
 from scipy.optimize import linprog
 
-from homotopy import DataError, DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, Slope
+from homotopy import (
+    DataError,
+    DenseGram,
+    Homotopy,
+    Jump,
+    Knot,
+    LossModel,
+    ModelError,
+    Path,
+    PathError,
+    Slope,
+)
 from homotopy_plugins.kernels.checks import check_size, matrix, positive
 
 __all__ = ["EfficientFrontier"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-Group = tuple[npt.ArrayLike, float, float]
+Group = tuple[npt.ArrayLike, float | None, float | None]
 
 # Equations that differ from a combination of others by no more than this are the same.
 DEPENDENT = 1e-11
@@ -55,8 +66,8 @@ class EfficientFrontier(LossModel):
     lower, upper : numbers or arrays (n,)
         Bounds of each weight, possibly infinite.
     groups : sequence of (members, low, high), optional
-        The weights of the assets `members` (their indices) sum to between low and high.  Groups may
-        overlap.
+        The weights of the assets `members` (their indices) sum to between low and high (None or
+        infinite where there is no bound).  Groups may overlap.
     A : array or scipy sparse matrix (m, n), optional
         Any further rows, between `lbA` and `ubA` (numbers or arrays; None or infinite where there
         is no bound).  Equal bounds make an equation.
@@ -66,6 +77,8 @@ class EfficientFrontier(LossModel):
         The largest risk tolerance.  By default one at which the return is as large as it can be, so
         that the path is the whole frontier.
 
+    Notes
+    -----
     The path goes from `most`, the end of largest return, to 0, the portfolio of least variance.
     `Path.solution` is w, `Path.objective` the objective above, and the break-points are the turning
     points: between two of them the weights are straight lines in t.  From `most` down to the first
@@ -94,9 +107,19 @@ class EfficientFrontier(LossModel):
         self.covariance = _covariance(covariance, n, name)
         rows = np.zeros((0, n)) if A is None else _rows(A, n, name)
         m = len(rows)
+        if A is None and (lbA is not None or ubA is not None):
+            raise DataError(f"{name}: lbA and ubA bound the rows of A, and there is no A")
         low = _bound(-np.inf if lbA is None else lbA, m, "lbA", name)
         high = _bound(np.inf if ubA is None else ubA, m, "ubA", name)
-        for members, least, greatest in groups or ():
+        for group in groups or ():
+            if not isinstance(group, Sequence) or len(group) != 3:
+                raise DataError(
+                    f"{name}: a group is (members, low, high), got {group!r}; groups is a "
+                    "list of these"
+                )
+            members, least, greatest = group
+            least = -np.inf if least is None else least
+            greatest = np.inf if greatest is None else greatest
             rows = np.vstack([rows, _group(members, n, name)])
             low = np.append(low, _bound(least, 1, "the lower end of a group", name))
             high = np.append(high, _bound(greatest, 1, "the upper end of a group", name))
@@ -150,6 +173,7 @@ class EfficientFrontier(LossModel):
     def turning_points(self, path: Path) -> tuple[Array, Array]:
         """The risk tolerances at which the weights bend, in the order of the path, and the weights
         there, one row each.  The first is the one from which on nothing moves any more."""
+        self._check_own(path)
         t = path.breakpoints
         weights = path.solution(t)
         moved = np.abs(weights - weights[0]).max(axis=1) > SAME * np.abs(weights[0]).max()
@@ -158,9 +182,14 @@ class EfficientFrontier(LossModel):
 
     def risk_and_return(self, path: Path, t: Any) -> tuple[Any, Any]:
         """Standard deviation and expected return of the portfolio at `t`, a number or an array."""
+        self._check_own(path)
         weights = path.solution(t)
         variance = np.einsum("...i,ij,...j->...", weights, self.covariance, weights)
         return np.sqrt(np.maximum(variance, 0.0)), weights @ self.mean
+
+    def _check_own(self, path: Path) -> None:
+        if not isinstance(path, Path) or path.model is not self:
+            raise PathError(f"{type(self).__name__}: that path is of another model; ask path.model")
 
     # ------------------------------------------------------------------ the end of largest return
 

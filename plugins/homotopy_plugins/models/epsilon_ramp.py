@@ -62,6 +62,8 @@ class EpsilonRamp(RegressionRamp):
         Where the eps-path begins; by default a little beyond the largest residual of the best
         constant, where f is that constant (0 without an intercept).
 
+    Notes
+    -----
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
 

@@ -48,6 +48,8 @@ class HingeRamp(RampModel):
     s : float, at most 1
         The threshold on the theta-path; the end of the s-path.
 
+    Notes
+    -----
     Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}.
     """
 

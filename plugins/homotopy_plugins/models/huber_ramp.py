@@ -58,6 +58,8 @@ class HuberRamp(RegressionRamp):
     delta_start : float, optional
         Where the delta-path begins; by default the largest residual of the best constant.
 
+    Notes
+    -----
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
 

@@ -64,6 +64,8 @@ class Lasso(LeastSquares):
         Whether there is an intercept b, which is not penalised; else it is 0.  It is the last entry
         of `Path.alpha`, which has one more than beta then.
 
+    Notes
+    -----
     A coefficient of weight 0 makes a break-point where it changes its sign, though nothing bends.
     """
 

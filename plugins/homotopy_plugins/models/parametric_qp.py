@@ -138,6 +138,8 @@ class ParametricQP(LossModel):
             raise DataError(
                 f"{name}: A must have {n} columns, one per variable, got shape {rows.shape}"
             )
+        if A is None and (lbA is not None or ubA is not None):
+            raise DataError(f"{name}: lbA and ubA bound the rows of A, and there is no A")
         self.H, self.A = 0.5 * (form + form.T), rows
         self._vectors: dict[str, Array] = {}
         self._shape: _Shape | None = None
@@ -272,7 +274,7 @@ class ParametricQP(LossModel):
         return known | {"equal": np.flatnonzero(shape.equal)}
 
     def _of(self, path: Path) -> _Shape:
-        if path.model is not self:
+        if not isinstance(path, Path) or path.model is not self:
             raise PathError(f"{type(self).__name__}: that path is of another model; ask path.model")
         return self._made
 
@@ -317,11 +319,11 @@ class ParametricQP(LossModel):
             One less than there are programs: path k leads from program k (t = 0) to k + 1 (t = 1).
         """
         given = iter(programs)
-        first = dict(next(given, {}))
+        first = _program(next(given, {}), cls.__name__)
         if "g" not in first:
             raise ModelError(f"{cls.__name__}: the first of the programs must have a vector 'g'")
         model, path = cls(H, A=A, **first), None
-        for vectors in given:
+        for vectors in (_program(each, cls.__name__) for each in given):
             model = model.following(**vectors)
             start = None if path is None else model.start_at(path)
             path = Homotopy(model, **options).trace(start=start)
@@ -518,6 +520,14 @@ def _clean(values: Array, size: Array) -> Array:
 # ---------------------------------------------------------------------- input
 
 
+def _program(vectors: Any, name: str) -> dict[str, Any]:
+    if not isinstance(vectors, Mapping):
+        raise ModelError(
+            f"{name}: each of the programs is a dict of vectors by name, got {vectors!r}"
+        )
+    return dict(vectors)
+
+
 def _ends(value: Any, count: int, what: str, name: str) -> Array:
     """A vector at t = 0 and t = 1, (2, count)."""
     if value is None and what in MISSING:
@@ -536,9 +546,11 @@ def _ends(value: Any, count: int, what: str, name: str) -> Array:
     try:
         ends = np.stack([np.broadcast_to(np.asarray(p, dtype=float), (count,)) for p in parts])
     except (TypeError, ValueError):
-        shapes = " and ".join(str(np.shape(p)) for p in parts)
+        shapes = " and ".join(dict.fromkeys(str(np.asarray(p, dtype=object).shape) for p in parts))
+        several = isinstance(value, list | np.ndarray) and np.ndim(value[0]) > 0
+        pair = "; the values at t = 0 and t = 1 are a tuple of two" if several else ""
         raise DataError(
-            f"{name}: {what} must be {count} numbers (or one), got shape {shapes}"
+            f"{name}: {what} must be {count} numbers (or one), got shape {shapes}{pair}"
         ) from None
     wrong = np.isnan(ends) | (ends == -MISSING.get(what, np.inf))
     if what == "g":

@@ -68,6 +68,8 @@ class ConcavePenalty(Predictor):
         Whether the penalty is that of ``s_j beta_j``, with s_j the root mean square of column j
         (beside its mean where there is an intercept), so that scaling a column changes nothing.
 
+    Notes
+    -----
     ``path.solution(lam)`` is beta, ``path.objective(lam)`` the objective above.
     """
 
@@ -197,6 +199,8 @@ class MCP(ConcavePenalty):
         How soon the penalty is flat; the lasso is gamma = infinity.  With columns of mean square 1
         the problem is convex in each single coefficient where gamma > 1.
 
+    Notes
+    -----
     Pieces: "0" (not in the model), "+" and "-" (penalised), "free+" and "free-" (penalty flat).
     """
 
@@ -225,6 +229,8 @@ class SCAD(ConcavePenalty):
     a : float, more than 1
         Where the penalty becomes flat, in units of lambda.
 
+    Notes
+    -----
     Pieces: "0" (not in the model), "small+", "+", "free+" and the same with "-".
     """
 

@@ -55,6 +55,8 @@ class PinballRamp(RegressionRamp):
     tau_stop : float between 0 and 1
         The end of the tau-path.
 
+    Notes
+    -----
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
 

@@ -51,6 +51,8 @@ class ROCPath(KernelModel):
     **options
         Of the kernel, see `KernelModel`; but there is an intercept unless ``fit_intercept=False``.
 
+    Notes
+    -----
     Signs: ``u_i = y_i f(x_i)``, ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1} and
     ``0 <= alpha_i <= C_i``.
     """

@@ -53,6 +53,8 @@ class SemiSupervisedSVM(KernelModel):
     **options
         Of the kernel; see `KernelModel`.  `sample_weight` has n + m values, labelled rows first.
 
+    Notes
+    -----
     Signs: ``u_i = y_i f(x_i)`` for labelled rows, ``f(x_j)`` for the others;
     ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y = 1 where there is no label.
     """

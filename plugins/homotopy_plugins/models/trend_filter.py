@@ -147,7 +147,8 @@ class TrendFilter(Predictor):
     def _interpolate(self, X: Any) -> Callable[[Array], Array]:
         """Lagrange's formula on the order + 1 positions that belong to each new one."""
         new = np.asarray(X)
-        new = checked_vector(new[:, 0] if new.ndim == 2 and new.shape[1] == 1 else new, "X", "X")
+        new = new[:, 0] if new.ndim == 2 and new.shape[1] == 1 else new
+        new = checked_vector(new, "X", type(self).__name__)
         z, k = self.positions, self.order
         first = np.clip(np.searchsorted(z, new) - k, 0, z.size - k - 1)
         near = first[:, None] + np.arange(k + 1)

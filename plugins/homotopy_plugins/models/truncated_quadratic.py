@@ -45,6 +45,8 @@ class TruncatedQuadratic(RegressionRamp):
     s_stop : float, positive, optional
         The end of the s-path; by default 0.2 of the largest residual.
 
+    Notes
+    -----
     Signs: ``u_i = f(x_i)``, ``f = sum_i alpha_i K(x_i, .) + b``; alpha_i > 0 pulls f up to y_i.
     """
 
