@@ -64,7 +64,9 @@ def row(kind: Any, shape: float, n: int, p: int, rho: float, seeds: range, grid:
     for seed in seeds:
         X, y = design(n, p, rho, seed)
         begun = time.perf_counter()
-        path = Homotopy(kind(X, y, lam=0.01, **{"gamma" if kind is MCP else "a": shape})).trace()
+        path = Homotopy(
+            kind(X, y, fraction=0.01, **{"gamma" if kind is MCP else "a": shape})
+        ).trace()
         ours += time.perf_counter() - begun
         assert path.complete
         assert path.certify().ok

@@ -36,9 +36,9 @@ def main():
 
     X, y, beta = data()
     models = {
-        "lasso": MCP(X, y, gamma=1e6, lam=0.02),
-        "MCP, γ = 2": MCP(X, y, gamma=2.0, lam=0.02),
-        "SCAD, a = 3": SCAD(X, y, a=3.0, lam=0.02),
+        "lasso": MCP(X, y, gamma=1e6, fraction=0.02),
+        "MCP, γ = 2": MCP(X, y, gamma=2.0, fraction=0.02),
+        "SCAD, a = 3": SCAD(X, y, a=3.0, fraction=0.02),
     }
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), sharey=True, layout="constrained")
     hue = {j: f"C{k}" for k, j in enumerate(np.flatnonzero(beta).tolist())}

@@ -72,7 +72,7 @@ class Affine:
     # ------------------------------------------------------------------ arithmetic
 
     def __add__(self, other: object) -> Affine:
-        right = Affine.of(other)
+        right = _operand(other)
         return Affine(self.const + right.const, self.rate + right.rate)
 
     __radd__ = __add__
@@ -84,13 +84,13 @@ class Affine:
         return self
 
     def __sub__(self, other: object) -> Affine:
-        return self + (-Affine.of(other))
+        return self + (-_operand(other))
 
     def __rsub__(self, other: object) -> Affine:
-        return Affine.of(other) + (-self)
+        return _operand(other) + (-self)
 
     def __mul__(self, other: object) -> Affine:
-        right = Affine.of(other)
+        right = _operand(other)
         if self.moves and right.moves:
             raise ModelError(
                 "polyline: a product of two quantities that both move with t is not affine; "
@@ -104,23 +104,23 @@ class Affine:
     __rmul__ = __mul__
 
     def __matmul__(self, other: object) -> Affine:
-        right = Affine.of(other)
+        right = _operand(other)
         if self.moves and right.moves:
             _refuse("a matrix product")
         (c, r), (d, s) = self._parts(), right._parts()
         return Affine(c @ d, r @ d if self.moves else c @ s)
 
     def __rmatmul__(self, other: object) -> Affine:
-        return Affine.of(other) @ self
+        return _operand(other) @ self
 
     def __truediv__(self, other: object) -> Affine:
-        right = Affine.of(other)
+        right = _operand(other)
         if right.moves:
             raise ModelError("polyline: division by a quantity that moves with t is not affine")
         return self * Affine(1.0 / right.const, 0.0)
 
     def __rtruediv__(self, other: object) -> Affine:
-        return Affine.of(other).__truediv__(self)
+        return _operand(other).__truediv__(self)
 
     # ------------------------------------------------------------------ as an array
 
@@ -193,6 +193,8 @@ class Affine:
             return Affine(*both)
         if name in _MOVING and args and isinstance(args[0], Affine):
             return args[0]._moved(lambda v: function(v, *args[1:], **kwargs))
+        if name == "dot" and len(args) == 2 and not kwargs:
+            return _operand(args[0]) @ _operand(args[1])
         if name in ("shape", "ndim", "size") and args:
             return getattr(args[0], name)
         if name in ("zeros_like", "ones_like") and args:
@@ -269,6 +271,17 @@ class Affine:
         return self._compared(other, operator.ne)
 
     __hash__ = object.__hash__
+
+
+def _operand(value: object) -> Affine:
+    """The other side of a sum or product; what a plain number could not be combined with, because
+    the certificate hands a model plain numbers, is refused."""
+    if isinstance(value, list | tuple):
+        raise ModelError(
+            f"polyline: the list {value!r} is combined with t; write np.array(...), for a list and "
+            "a plain number do not add or multiply"
+        )
+    return Affine.of(value)
 
 
 def _refuse(what: str) -> NoReturn:

@@ -91,6 +91,7 @@ FIRST = np.array([True, False, True])
         lambda t: np.array([t, 1.0, 2.0 * t + 1.0]),
         lambda t: np.outer(Y, Y) @ (t * Y),
         lambda t: (t * Y) @ np.outer(Y, Y),
+        lambda t: np.dot(np.outer(Y, Y), t * Y),
         lambda t: np.sum(t * Y) + np.zeros(3),
         lambda t: np.broadcast_to(t, (3,)),
         lambda t: np.add(t, Y),
@@ -136,3 +137,10 @@ def test_what_does_not_move_is_a_number():
     assert fixed == 2.0
     assert abs(-fixed) == 2.0
     np.testing.assert_array_equal(np.asarray(fixed * Y), 2.0 * Y)
+
+
+@pytest.mark.parametrize("expression", [lambda t: [1.0, 2.0] * t, lambda t: t - [1.0, 2.0]])
+def test_a_list_is_not_an_array(expression):
+    """With a plain number, as the certificate calls a model, these would not work."""
+    with pytest.raises(ModelError, match=r"the list \[1\.0, 2\.0\] .* write np\.array"):
+        expression(T)

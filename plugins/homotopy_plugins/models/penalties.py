@@ -36,6 +36,7 @@ from homotopy_plugins.kernels.checks import (
     flag,
     positive,
 )
+from homotopy_plugins.models.lasso import l1_span
 
 __all__ = ["MCP", "SCAD"]
 
@@ -58,8 +59,8 @@ class ConcavePenalty(Predictor):
     X : array or scipy sparse matrix (n, p)
     y : array (n,)
     lam : float, optional
-        Where the path ends, as a fraction of the largest lambda (at which beta is 0); 0 by
-        default.
+        Where the path ends; by default at `fraction` of the largest lambda, at which beta is 0.
+    fraction : float in [0, 1)
     weights : array (p,), optional
         One factor of lambda per column, positive: lambda_j = weights_j * lambda.
     fit_intercept : bool
@@ -82,7 +83,8 @@ class ConcavePenalty(Predictor):
         y: npt.ArrayLike,
         *,
         concavity: float,
-        lam: float = 0.0,
+        lam: float | None = None,
+        fraction: float = 0.0,
         weights: npt.ArrayLike | None = None,
         fit_intercept: bool = False,
         standardize: bool = False,
@@ -92,12 +94,6 @@ class ConcavePenalty(Predictor):
         n, p = rows.shape
         target = checked_targets(y, n, name)
         self.fit_intercept = flag(fit_intercept, "fit_intercept", name)
-        end = finite(lam, "lam", name)
-        if not 0.0 <= end < 1.0:
-            raise ModelError(
-                f"{name}: lam is where the path ends, as a fraction of the largest lambda, and "
-                f"must lie in [0, 1), got {lam!r}"
-            )
         self.weights = _penalty_weights(weights, p, name)
         self.X, self.y, self.concavity = rows, target, concavity
         self.centre = np.asarray(rows.mean(axis=0)).ravel() if self.fit_intercept else np.zeros(p)
@@ -114,7 +110,7 @@ class ConcavePenalty(Predictor):
             raise DataError(
                 f"{name}: no column of X is correlated with y, so that beta is 0 at every lambda"
             )
-        self.span = (largest, end * largest)
+        self.span = l1_span(largest, lam, fraction, name)
         self.gram = self._build_gram()
 
     def _mean_squares(self) -> Array:
@@ -193,7 +189,7 @@ class MCP(ConcavePenalty):
 
     Parameters
     ----------
-    X, y, lam, weights, fit_intercept, standardize
+    X, y, lam, fraction, weights, fit_intercept, standardize
         See `ConcavePenalty`.
     gamma : float, positive
         How soon the penalty is flat; the lasso is gamma = infinity.  With columns of mean square 1
@@ -224,7 +220,7 @@ class SCAD(ConcavePenalty):
 
     Parameters
     ----------
-    X, y, lam, weights, fit_intercept, standardize
+    X, y, lam, fraction, weights, fit_intercept, standardize
         See `ConcavePenalty`.
     a : float, more than 1
         Where the penalty becomes flat, in units of lambda.
