@@ -452,16 +452,19 @@ class _Trace:
         """Solve the problem at the start of the span, exactly."""
         problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
         snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
-        own = start is None and problem.model.initial_guess() is None
-        if (start is None and not snap.convex) or (own and not problem.gram.semidefinite):
+        unknown = not problem.gram.semidefinite and problem.model.initial_guess() is None
+        if start is None and (not snap.convex or unknown):
             name = type(problem.model).__name__
             raise ModelError(
                 f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
                 "give trace(start=...) a path or an alpha to begin from"
             )
-        standing = self.guess is None and self._stands(snap, target, start)
+        point = self._on_path(start, snap) if self.guess is None else None
+        standing = point is not None and self._stands(snap, target, point)
         if not standing:
-            self._settle(snap, target, start)
+            if self.guess is None:
+                self.guess = self._guess(start) if point is None else self._polished(snap, *point)
+            self._settle(snap, target, self.guess)
         free = snap.convex and self._centre_border(snap)
         if free:
             # Everybody it moves is on a flat slope now: nothing is left to settle.
@@ -484,19 +487,20 @@ class _Trace:
             # A free intercept goes to one end of its interval as soon as t moves.
             tracker.record_point()
 
-    def _stands(self, snap: Snapshot, target: Array, start: Start) -> bool:
-        """Whether the end of another path, handed over as the start, is exact here as it is: then
-        there is nothing to solve."""
-        problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
-        other = start[0] if isinstance(start, tuple) and len(start) == 2 else start
-        sure = problem.gram.semidefinite and np.isfinite(problem.start)
-        if not isinstance(other, Path) or not sure:
-            return False
-        t = float(start[1]) if isinstance(start, tuple) else None
-        guess = self._from_path(other, t, snap)
+    def _stand_at(self, guess: Guess, snap: Snapshot) -> None:
+        """Every coordinate on the piece of its polyline at the start that is nearest to `guess`."""
+        problem, tracker = self.problem, self.tracker
         tracker.place(*guess)
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(snap, *snap.branches(tracker.u))
+
+    def _stands(self, snap: Snapshot, target: Array, guess: Guess) -> bool:
+        """Whether a point of another path is exact here as it is: then there is nothing to
+        solve."""
+        problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
+        if not (problem.gram.semidefinite and np.isfinite(problem.start)):
+            return False
+        self._stand_at(guess, snap)
         if np.any(tracker.side):
             return False
         tracker.load_model(self.start, self.stop)
@@ -509,14 +513,10 @@ class _Trace:
         self.guess = guess
         return True
 
-    def _settle(self, snap: Snapshot, target: Array, start: Start) -> None:
+    def _settle(self, snap: Snapshot, target: Array, guess: Guess) -> None:
         """Make a guess of the first point exact."""
         problem, tracker, tol = self.problem, self.tracker, self.options.tolerances
-        if self.guess is None:
-            self.guess = self._guess(start)
-        tracker.place(*self.guess)
-        tracker.set_scales((problem.start, problem.stop))
-        tracker.assign(snap, *snap.branches(tracker.u))
+        self._stand_at(guess, snap)
         if not problem.gram.semidefinite:
             self._descend(snap, None)
         tracker.settle(problem.start, snap, target)
@@ -548,10 +548,6 @@ class _Trace:
             if own is None:
                 return convex_guess(problem, snap, pulse=self.tracker.pulse)
             start = own
-        if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
-            return self._polished(snap, *self._from_path(start[0], float(start[1]), snap))
-        if isinstance(start, Path):
-            return self._polished(snap, *self._from_path(start, None, snap))
         try:
             alpha = np.array(start, dtype=float)
         except (TypeError, ValueError):
@@ -561,6 +557,14 @@ class _Trace:
         if not np.all(np.isfinite(alpha)):
             raise ModelError("start: alpha holds values that are not finite")
         return self._polished(snap, alpha, estimate_border(problem, snap, alpha))
+
+    def _on_path(self, start: Start, snap: Snapshot) -> Guess | None:
+        """alpha and b of a start that is a path, or a point of one; None of any other."""
+        if isinstance(start, Path):
+            return self._from_path(start, None, snap)
+        if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
+            return self._from_path(start[0], float(start[1]), snap)
+        return None
 
     def _from_path(self, start: Path, t: float | None, snap: Snapshot) -> tuple[Array, Array]:
         """Begin at t of another path, or where it is nearest to the start of the span."""
@@ -808,7 +812,6 @@ class _Trace:
         tracker, now = self.tracker, self.tracker.now
         self.ridge = (int(now.want), -1.0 if now.way > 0 else 1.0)
         tracker.refresh()
-        tracker.write_alpha()
         tracker.press(NONE)
         now.by_solver = 1
 

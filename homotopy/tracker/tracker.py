@@ -404,7 +404,7 @@ class Tracker(Memory):
         if not steep.size:
             return 0.0
         low, high = self._ends(steep)
-        alpha, usual = self.alpha[steep], np.maximum(self.usual_alpha()[steep], 1e-300)
+        alpha, usual = self.alpha[steep], np.maximum(self.usual_alpha()[steep], TINY)
         beyond = np.maximum(np.maximum(low - alpha, alpha - high), 0.0)
         beyond -= 16.0 * EPS * np.abs(alpha)
         return float((beyond / np.maximum(usual, np.abs(alpha))).max())
@@ -427,7 +427,7 @@ class Tracker(Memory):
         # What has been larger leaves its rounding behind.
         self._heaviest = np.maximum(self._heaviest, size)
         excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
-        return float((excess / np.maximum(size, 1e-300)).max())
+        return float((excess / np.maximum(size, TINY)).max())
 
     def usual_alpha(self) -> Array:
         """What alpha of each coordinate is like: its slopes, or what moves its response by its
@@ -438,10 +438,6 @@ class Tracker(Memory):
         )
         most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
         return np.asarray(np.where(np.isfinite(most), most, 0.0))
-
-    def excess(self) -> float:
-        """The largest residual beyond what rounding explains."""
-        return float((self.residuals() - 10.0 * self.rounding()).max())
 
     @QUIET
     def off_by(self, target: Array) -> float:
@@ -493,7 +489,7 @@ class Tracker(Memory):
         if not target.size:
             return 0.0
         size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        return float((np.abs(self.column.off) / np.maximum(size, 1e-300)).max())
+        return float((np.abs(self.column.off) / np.maximum(size, TINY)).max())
 
     def _gap(self, miss: Array) -> float:
         """What it costs that u misses its pieces, as a part of the objective: little on the scale
