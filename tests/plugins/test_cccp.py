@@ -9,7 +9,7 @@ from problems import case
 from sklearn.svm import SVC, SVR
 from toys import Huber, SemiSupervised, Step, Toy
 
-from homotopy import Jump, Knot, LossModel, ModelError, Slope
+from homotopy import Jump, Knot, LossModel, ModelError, PathError, Slope
 from homotopy.model import Problem
 from homotopy_plugins import CCCPResult, HingeRamp, LADRamp, cccp
 
@@ -184,6 +184,63 @@ def test_where_the_jump_has_passed_the_response_falls():
     result = cccp(Step([[1.0]], (0.5, 1.5), knot=2.0), [0.5, 0.9, 1.2], start=[1.0])
     np.testing.assert_allclose(result.alphas[:, 0], [1.0, 1.0, 0.0], atol=1e-9)
     np.testing.assert_allclose(result.objectives, [1.5, 1.5, 0.8], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+def test_the_plain_machine_is_the_first_candidate_of_an_s_path(kind, kernel, C, tol):
+    # At its first value the threshold meets the worst response: an inlier, as z >= s is.
+    problem = case(kind, 90, 3, C=C, kernel=kernel, path="s", intercept=True)
+    plain = case(kind, 90, 3, C=C, kernel=kernel, intercept=True).trace()
+    result = cccp(problem.model(), tol=tol, start=plain.alpha(1.0, "before"))
+    assert result.rounds[0] == 1
+    at_plain = problem.reference().objective(
+        plain.alpha(1.0, "before"), plain.intercept(1.0, "before"), *problem.at(result.values[0])
+    )
+    assert result.objectives[0] == pytest.approx(at_plain, rel=1e-3)
+
+
+def test_a_response_at_a_jump_is_on_the_steeper_side():
+    # The hinge ramp at theta = 0 with u = s exactly: right of the jump, where alpha = C.
+    X, y = np.eye(2), np.array([1.0, -1.0])
+    model = HingeRamp(X, y, C=0.25, kernel="linear", path="s", s=0.5)
+    result = cccp(model, [0.25], start=[0.25, 0.25])
+    assert result.alphas[0].tolist() == [0.25, 0.25]
+    # The ramp of a residual: the right jump has its inliers on the left, and alpha = -C.
+    upper = LADRamp(X, [-1.0, -1.0], C=0.25, kernel="linear", path="s", s_stop=0.1)
+    result = cccp(upper, [0.75], start=[-0.25, -0.25])
+    assert result.alphas[0].tolist() == [-0.25, -0.25]
+
+
+# ---------------------------------------------------------------------------- new data
+
+
+@pytest.mark.parametrize("kind", ["hinge", "lad"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_decision_function_is_the_kernel_expansion(kind, kernel, intercept):
+    problem = case(kind, 50, 2, C=2.0, kernel=kernel, intercept=intercept)
+    result = cccp(problem.model(), [1.0, 0.4, 0.0], tol=1e-6)
+    new = np.random.default_rng(0).normal(size=(7, problem.X.shape[1]))
+    K = kernel_matrix(new, problem.X, kernel, problem.gamma)
+    sign = problem.y if kind == "hinge" else np.ones(50)
+    shift = result.intercepts.sum(axis=1) if intercept else np.zeros(3)
+    expected = (K @ (result.alphas * sign).T + shift).T
+    np.testing.assert_allclose(result.decision_function(new), expected, atol=1e-9)
+    np.testing.assert_allclose(result.decision_function(new, 0.4), expected[1], atol=1e-9)
+
+
+def test_the_decision_function_is_known_at_the_values_alone():
+    result = cccp(case("hinge", 30, 2).model(), [1.0, 0.5])
+    with pytest.raises(PathError, match=r"theta=0.7 is none of the values .* for: 1, 0.5"):
+        result.decision_function(np.zeros((1, 2)), 0.7)
+    with pytest.raises(PathError, match="theta must be a number, got 'a'"):
+        result.decision_function(np.zeros((1, 2)), "a")
+    toy = cccp(Step([[1.0]], (0.5, 1.5), knot=2.0), [0.5], start=[1.0])
+    with pytest.raises(ModelError, match="Step has no decision function"):
+        toy.decision_function([[1.0]], 0.5)
 
 
 # ---------------------------------------------------------------------------- other models

@@ -11,6 +11,10 @@ It is a baseline to compare with, made as strong as it honestly can be: columns 
 response and alpha are carried from round to round and from value to value, and the convex problems
 are solved in compiled code.  It is not a path: it finds one local optimum at each value asked for,
 to a tolerance, proves nothing about it and knows nothing of what lies between two values.
+
+A response at a jump counts on the side where the loss is steeper: for ramp losses that of the
+inliers, ``z >= s`` and ``|r| <= s``.  So the plain machine is what CCCP finds at the first value of
+an s-path, where the threshold meets the worst response.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import LossModel, ModelError
+from homotopy import LossModel, ModelError, PathError, Predictor
 from homotopy.model import Problem
 from homotopy.model.polyline import JUMP, KNOT, SEAM, Snapshot
 from homotopy.runtime import one_thread
@@ -35,14 +39,20 @@ Flags = npt.NDArray[np.bool_]
 
 # How many values are taken where none are given.
 DEFAULT_VALUES = 5
+# A response this near to a jump, in parts of both, is at it: the rest is rounding.  So is one that
+# is no farther from it than the convex problem leaves open.
+AT_JUMP = 1e-9
+# A value asked for is one of those solved for if it differs by no more than this part of it.
+SAME_VALUE = 1e-12
 
 
 @attrs.frozen(eq=False)
 class CCCPResult:
-    """One approximate local optimum a value of t.
+    """One approximate local optimum per value of t.
 
     Attributes
     ----------
+    model : LossModel
     values : array (k,)
         The values of t, in the order of travel.
     alphas, intercepts : arrays (k, n) and (k, m)
@@ -62,6 +72,38 @@ class CCCPResult:
     objectives: Array
     rounds: npt.NDArray[np.int64]
     converged: bool
+    model: LossModel = attrs.field(repr=False)
+    border_multipliers: Array = attrs.field(repr=False)
+
+    def decision_function(self, X: Any, t: float | None = None) -> Array:
+        """The fitted function at new data (of a model that is a `Predictor`).
+
+        At `t`, one of `values`, an array with one entry per row; without it an array (k, rows) for
+        all values.
+        """
+        if not isinstance(self.model, Predictor):
+            raise ModelError(
+                f"{type(self.model).__name__} has no decision function; derive it from "
+                "homotopy.Predictor and write decision_function to evaluate it on new data"
+            )
+        places = np.arange(self.values.size) if t is None else np.array([self._place(t)])
+        alphas, bs = self.alphas[places], self.border_multipliers[places]
+        values = np.asarray(self.model.evaluator(X)(alphas.T, bs.T).T)
+        return values if t is None else values[0]
+
+    def _place(self, t: Any) -> int:
+        """Which of the values `t` is."""
+        if not _is_number(t):
+            raise PathError(f"{self.model.parameter} must be a number, got {t!r}")
+        near = np.abs(self.values - t)
+        k = int(np.argmin(near))
+        if not near[k] <= SAME_VALUE * max(abs(t), abs(float(self.values[k]))):
+            solved = ", ".join(f"{value:g}" for value in self.values)
+            raise PathError(
+                f"{self.model.parameter}={t:g} is none of the values that CCCP was solved for: "
+                f"{solved}"
+            )
+        return k
 
 
 def cccp(
@@ -111,6 +153,8 @@ def cccp(
         objectives=np.array(objectives),
         rounds=np.array(rounds, dtype=np.int64),
         converged=run.converged,
+        model=model,
+        border_multipliers=np.array(borders).reshape(grid.size, m),
     )
 
 
@@ -123,6 +167,8 @@ class _Run:
         self.alpha = np.zeros(problem.gram.size)
         self.b = np.zeros(problem.border.shape[1])
         self.u = np.zeros(problem.gram.size)
+        # How far a response may be off.
+        self.off = 0.0
 
     def begin(self, start: npt.ArrayLike | None, first: float) -> None:
         """From a given alpha, or from the convex problem at the start of the span."""
@@ -162,9 +208,10 @@ class _Run:
         problem = self.problem
         snap, target = problem.polylines.at(t), problem.target(t)
         rise, falling = _split(snap, problem.polylines.heights(snap.slope, snap.corner))
+        steeper_right = _steeper_right(snap)
         # A response that rounding throws to and fro would go on for ever: no partition twice.
         seen: set[bytes] = set()
-        sides, rounds = _passed(snap, rise, self.u), 0
+        sides, rounds = _passed(snap, rise, steeper_right, self.u, self.off), 0
         before = (rise * sides).sum(axis=1)
         while rounds < self.max_rounds and sides.tobytes() not in seen:
             seen.add(sides.tobytes())
@@ -187,14 +234,14 @@ class _Run:
                 tol=self.tol,
             )
             self._keep(found)
-            sides = _passed(snap, rise, self.u)
+            sides = _passed(snap, rise, steeper_right, self.u, self.off)
             rounds += 1
         self.converged &= sides.tobytes() in seen
         objective = problem.objective(t, self.alpha, self.b, self.u)
         return self.alpha, self.b, objective, rounds
 
     def _keep(self, found: ConvexSolution) -> None:
-        self.alpha, self.b, self.u = found.alpha, found.b, found.u
+        self.alpha, self.b, self.u, self.off = found.alpha, found.b, found.u, found.violation
         self.converged &= found.converged
 
 
@@ -208,9 +255,30 @@ def _split(snap: Snapshot, heights: Array) -> tuple[Array, Snapshot]:
     return rise, Snapshot(lowered, snap.corner, snap.curvature, kind)
 
 
-def _passed(snap: Snapshot, rise: Array, u: Array) -> Flags:
-    """Which jumps lie left of each response; one exactly under it does not."""
-    return np.asarray((rise > 0.0) & (u[:, None] > snap.corner))
+def _steeper_right(snap: Snapshot) -> Flags:
+    """At which corners the loss is steeper on the right, (n, K)."""
+    left = np.abs(_alpha_at(snap, 0))
+    right = np.abs(_alpha_at(snap, 1))
+    return np.asarray(right > left)
+
+
+def _alpha_at(snap: Snapshot, side: int) -> Array:
+    """alpha at every corner on the slope left (0) or right (1) of it; what is infinitely far away
+    has no bearing."""
+    last = snap.slope.shape[1] - 1 + side
+    corner = np.where(np.isfinite(snap.corner), snap.corner, 0.0)
+    return np.asarray(snap.slope[:, side:last] - snap.curvature[:, side:last] * corner)
+
+
+def _passed(snap: Snapshot, rise: Array, steeper_right: Flags, u: Array, off: float) -> Flags:
+    """Which jumps lie left of each response; one that is at it, but for `off` and rounding, does if
+    the loss is steeper on its right."""
+    response = u[:, None]
+    with np.errstate(invalid="ignore"):
+        near = np.abs(response - snap.corner)
+        at = near <= np.maximum(off, AT_JUMP * (np.abs(response) + np.abs(snap.corner)))
+    at &= np.isfinite(snap.corner)
+    return np.asarray((rise > 0.0) & np.where(at, steeper_right, response > snap.corner))
 
 
 def _is_number(value: Any) -> bool:
