@@ -11,7 +11,7 @@ LOWEST := .venv-lowest
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint docs bench clean
+.PHONY: help demo test test-all test-lowest lint docs bench paper-quick clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -46,6 +46,10 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; 
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
 	$(BIN)/python benchmarks/speed.py --data "$(DATA)" --quick
+
+paper-quick: $(VENV)/.installed-bench ## the paper's tables on three small sets: make paper-quick DATA=folder
+	@test -n "$(DATA)" || { echo "usage: make paper-quick DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
+	$(BIN)/python benchmarks/paper.py --data "$(DATA)" --quick --jobs $(WORKERS) --out out/paper-quick
 
 clean: ## remove the environments and everything built
 	rm -rf $(VENV) $(LOWEST) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -191,7 +191,7 @@ def growth(some: list[dict[str, Any]]) -> str:
 
 
 def objectives(rows: Rows) -> Iterator[str]:
-    """Better, worse and equal at the candidates of CCCP (without the plain machine), on all paths."""
+    """Better, worse and equal at the candidates of CCCP but the plain machine, on all paths."""
     yield "| table | path | better | worse | equal |"
     yield "|---|---|---|---|---|"
     for path in PATHS:
