@@ -55,6 +55,8 @@ class Tolerances:
         A residual of an active coordinate above this fraction of its scale is solved for at once.
     repair : float
         One above this is removed by settling, which respects every bound.
+    drifted : float
+        A factor farther than this from its matrix, each coordinate on its own scale, is made anew.
     accepted : float
         No D-step may end with a larger residual, no path begin with one (rounding apart).
     forgiven : float
@@ -95,6 +97,7 @@ class Tolerances:
     held: float = 1e-9
     refine: float = 1e-12
     repair: float = 1e-10
+    drifted: float = 1e-11
     accepted: float = 1e-8
     forgiven: float = 1e-9
     same: float = 1e-9

@@ -518,6 +518,8 @@ class Tracker(Memory):
         target = self.problem.target(now.t)
         # What was updated with every pivot is made anew.
         now.ready = 0
+        if self._factor_off() > tol.drifted:
+            self.rebuild(0.0)
         if self._sharpen_point():
             self.mend_end()
         for attempt in range(2):
@@ -532,6 +534,22 @@ class Tracker(Memory):
                 self.refresh()
         self.settle_here()
         self._heaviest[:] = 0.0
+
+    def _factor_off(self) -> float:
+        """How far the factor is from its matrix, each coordinate on its own scale, along a generic
+        direction.  It is updated with every pivot; the error of one is multiplied by the next."""
+        now, index = self.now, self.active
+        size = index.size
+        if not size:
+            return 0.0
+        bend = self.here.spot.bend[index]
+        extra = np.divide(1.0, bend, out=np.zeros(size), where=bend > 0.0)
+        own = np.sqrt(np.maximum(self.here.spot.weight[index] + extra, TINY))
+        x = (np.modf(0.6180339887498949 * np.arange(1.0, size + 1.0))[0] - 0.5) / own
+        factor, border = np.triu(self.act.factor[:size, :size]), self.border[index]
+        wanted = self.gram.combine(index, x)[index] + now.rho * (border @ (border.T @ x))
+        off = factor.T @ (factor @ x) - wanted - extra * x
+        return float((np.abs(off) / own).max()) / float(np.sqrt(size))
 
     # ------------------------------------------------------------------ more digits
 
