@@ -17,7 +17,7 @@ from homotopy_plugins.kernels.checks import (
     within_reach,
 )
 from homotopy_plugins.kernels.kernel_model import KernelOptions
-from homotopy_plugins.models.ramp import RampModel
+from homotopy_plugins.models.ramp import BEYOND, RampModel
 
 __all__ = ["RegressionRamp"]
 
@@ -114,6 +114,10 @@ class RegressionRamp(RampModel):
         between the largest and the least target."""
         y = self.y[self.sample_weight > 0.0]
         return float(0.5 * np.ptp(y) if self.fit_intercept else np.abs(y).max())
+
+    def beyond(self, response: Array, s: float) -> float:
+        largest = float(np.abs(self.y - response)[self.sample_weight > 0.0].max())
+        return largest + BEYOND * (largest - s) if largest > s else s
 
     def resolve_span(self, start: float) -> tuple[float, float]:
         size, least = float(np.abs(self.y).max()), self._least()
