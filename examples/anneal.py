@@ -30,12 +30,12 @@ GREY = "#999999"
 def main() -> int:
     data = load_breast_cancer()
     X = StandardScaler().fit_transform(data.data)
-    order = np.random.default_rng(SEED).permutation(len(X))
+    order = np.random.default_rng(1).permutation(len(X))
     train, test = order[:300], order[300:]
     y = np.where(data.target == 1, 1.0, -1.0)
     labels = y[train].copy()
     labels[:45] *= -1.0
-    model = HingeRamp(X[train], labels, C=C, kernel="linear", fit_intercept=True)
+    model = HingeRamp(X[train], labels, C=10.0, kernel="linear", fit_intercept=True)
 
     found = anneal(model)
     print(found.summary())

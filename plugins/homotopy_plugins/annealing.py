@@ -2,18 +2,21 @@
 ends.
 
 Where a walk ends depends on the way (see `walks`).  First the routes are walked: from a convex
-problem to the target, each another way.  Then the best optimum found is reheated: it is led back
-along the last edge of a route, towards the convex problem, and down again.
+problem to the target, each another way.  Then the optima found are reheated, the best one first:
+led back along the last edge of a route, towards the convex problem, and down again.  What comes of
+it may be a new optimum, which waits for its turn to be reheated; a better one than all is next.
 
 Between two jumps a path is reversible: led back without a jump, an optimum returns to itself.  So
 what a reheating can find is decided by the jumps on the way up.  One way up serves all heights: it
 is walked from height to height, and only where there was a jump since the last height is there a
-new way down.  The ways down that begin on the same branches (every coordinate between the same two
-jumps) are one, and walked once.
+new way down.  Where every coordinate is between the same two jumps as on an earlier way, at the
+same place, the two ways down are one, and it is not walked again: with these branches fixed the
+problem is convex and has one optimum.  The same tells whether two ends of walks are one.
 """
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -44,8 +47,9 @@ __all__ = ["AnnealInterrupted", "Annealed", "Trial", "anneal"]
 
 Array = npt.NDArray[np.float64]
 
-# How far back an optimum is led, in parts of the last edge of a route.
-HEIGHTS = (0.25, 0.5, 0.75)
+# How far back an optimum is led, in parts of the last edge of a route: what is near is found from
+# low heights, and more often than from great ones.
+HEIGHTS = (0.01, 0.03, 0.1, 0.3, 0.6)
 # Walks at most.
 WALKS = 40
 # Seconds for a trace when none are left.
@@ -58,8 +62,8 @@ BETTER = 1e-9
 class Routed(Protocol):
     """A model that knows the ways to a target; `RampModel` is one."""
 
-    def parameters_at(self, t: Any) -> tuple[Any, ...]:
-        """The parameters at the place t of its own path."""
+    def point_at(self, t: float) -> Point:
+        """The point at the place t of its own path."""
 
     def point(self, point: Point) -> Point:
         """A point as `line` takes it, checked."""
@@ -78,7 +82,7 @@ class Trial:
     Attributes
     ----------
     name : str
-        The route, or the route along which the best optimum was reheated and how far.
+        The route, or the one along which an optimum was led back and how far.
     corners : tuple of points
     objective : float
         At the target; nan if the walk did not get there.
@@ -242,9 +246,9 @@ def anneal(
     """Look for a good local optimum of a problem that is not convex, by several walks to it.
 
     Every route is walked to the target.  Then the best optimum is reheated: led back along the last
-    edge of each route, to each of the `heights`, and down again.  From a better optimum it all
-    begins anew, until nothing improves or the budget is over.  The result is never worse than the
-    end of any route whose end is certified.
+    edge of each route, to each of the `heights`, and down again.  A better one that is found is
+    reheated next, then the others that were met, lowest first, until there is nothing new or the
+    budget is over.  The result is never worse than any end of a route that is certified.
 
     Parameters
     ----------
@@ -340,14 +344,11 @@ class _Lost(Exception):
 
 @attrs.frozen
 class _Optimum:
-    """A certified end of a walk."""
+    """A certified end of a walk; `place` is that of the path which stays there."""
 
+    place: Place
     walk: Walk
     certificate: Certificate
-
-    @property
-    def objective(self) -> float:
-        return float(self.walk.paths[-1].objective(1.0))
 
 
 class _Search:
@@ -363,6 +364,9 @@ class _Search:
         self.exhausted = False
         # Where ways down have begun: the edge, the height and the branches there.
         self.descended: set[tuple[Any, ...]] = set()
+        # Ends of walks that have not been led back yet, lowest first, and all of them.
+        self.waiting: list[tuple[float, int, Path]] = []
+        self.known: set[bytes] = set()
         if np.isfinite(settings.max_seconds) and not compiled():
             compile_now()
         self.begun = self.since = time.monotonic()
@@ -373,8 +377,8 @@ class _Search:
             start = self._plan(target, given, start)
             for name, corners in self.routes.items():
                 self._walk_route(name, corners, start)
-            while self.best is not None and self._reheat(self.best):
-                pass
+            while self.waiting:
+                self._reheat(heapq.heappop(self.waiting)[-1])
             self.exhausted = True
         except _Over:
             pass
@@ -424,10 +428,10 @@ class _Search:
         """Where the path of the model ends, and a start for what is convex."""
         model = self.model
         if np.all(np.isfinite(model.span)):
-            return model.parameters_at(model.span[1]), start
+            return model.point_at(model.span[1]), start
         # Where a span begins that is not finite, and perhaps ends, is known once it is begun.
         path = self._traced(model, start, max_breakpoints=1)
-        return model.parameters_at(path.span[1]), path.alpha(path.traced[0], "before")
+        return model.point_at(path.span[1]), path.alpha(path.traced[0], "before")
 
     # ------------------------------------------------------------------ walking
 
@@ -442,19 +446,19 @@ class _Search:
         else:
             self._judge(name, corners, Walk(tuple(paths)))
 
-    def _reheat(self, best: _Optimum) -> bool:
-        """Lead an optimum back and down again; whether that led to a better one."""
+    def _reheat(self, end: Path) -> None:
+        """Lead an optimum back and down again, along one route after the other, until that leads
+        to a better one than all."""
         edges: list[Any] = []
         for name, corners in self.routes.items():
             away = corners[-2]
             if _same(away, self.target) or any(_same(away, other) for other in edges):
                 continue
             edges.append(away)
-            if self._reheat_along(name, away, best):
-                return True
-        return False
+            if self._reheat_along(name, away, end):
+                return
 
-    def _reheat_along(self, name: str, away: Any, best: _Optimum) -> bool:
+    def _reheat_along(self, name: str, away: Any, end: Path) -> bool:
         up: list[Path] = []
         corners = [self.target]
         jumped = down = False
@@ -463,7 +467,7 @@ class _Search:
             corners.append(_between(self.target, away, height))
             label = f"{name}, back {height:g}"
             try:
-                begin = up[-1] if up else best.walk.paths[-1]
+                begin = up[-1] if up else end
                 up.append(self._edge(corners[-2], corners[-1], (begin, 1.0)))
                 jumped |= bool(up[-1].jumps)
                 place = (name, height, _branches(up[-1]))
@@ -516,9 +520,12 @@ class _Search:
         except HomotopyError as error:
             self._record(name, corners, note=str(error))
             return False
-        if self.best is not None and not _lower(objective, self.best.objective):
+        if self.best is not None and not _lower(objective, self.best.place.objective):
             same = _branches(path) == _branches(self.best.walk.paths[-1])
-            self._record(name, corners, objective, note="the same optimum" if same else "")
+            note = "the same optimum" if same else ""
+            if not self._keep(objective, path) and not same:
+                note = "found before"
+            self._record(name, corners, objective, note=note)
             return False
         stay = Homotopy(self.model.line(self.target, self.target), **self.settings.options)
         try:
@@ -535,8 +542,18 @@ class _Search:
         if rest.jumps:
             # Somebody stood on a jump corner at the end of the walk.
             found = Walk((*found.paths, rest))
-        self.best = _Optimum(found, certificate)
-        self._record(name, corners, self.best.objective, True, improved=True)
+        self.best = _Optimum(Walk((rest,)).at(-1), found, certificate)
+        self._keep(self.best.place.objective, found.paths[-1])
+        self._record(name, corners, self.best.place.objective, True, improved=True)
+        return True
+
+    def _keep(self, objective: float, path: Path) -> bool:
+        """An end of a walk waits to be led back, if it is new; whether it is."""
+        branches = _branches(path)
+        if branches in self.known:
+            return False
+        heapq.heappush(self.waiting, (objective, len(self.known), path))
+        self.known.add(branches)
         return True
 
     def _record(
@@ -579,7 +596,7 @@ class _Search:
 
     def _annealed(self, best: _Optimum) -> Annealed:
         return Annealed(
-            best=best.walk.at(-1),
+            best=best.place,
             walk=best.walk,
             certificate=best.certificate,
             tried=tuple(self.tried),

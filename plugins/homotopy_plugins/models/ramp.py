@@ -157,6 +157,12 @@ class RampModel(KernelModel):
 
     # ------------------------------------------------------------------ for `anneal`
 
+    def point_at(self, t: float) -> dict[str, float]:
+        """The point at the place t of the path, by name."""
+        # What is rounded on the way is exact at the end of a line.
+        values = self.ends[1] if self.ends and t == self.span[1] else self.parameters_at(t)
+        return {what: float(value) for what, value in zip(self.moving, values, strict=True)}
+
     def convex_point(self, target: Point) -> dict[str, float]:
         """The point with theta = 1, where the problem is convex, nearest to `target`."""
         return self.point(target) | {"theta": 1.0}
