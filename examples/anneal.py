@@ -63,14 +63,14 @@ def main() -> int:
                   color="#777777")  # fmt: skip
     left.set(xlabel="theta, the weight of outliers", ylabel="s, the threshold")
     left.set_title("Routes, and how far back (triangles)")
-    left.legend(frameon=False, loc="lower right")
+    left.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 0.9))
     values = np.array([t.objective if t.certified else np.inf for t in found.tried])
     number = np.arange(1, len(values) + 1)
     right.step(number, np.minimum.accumulate(values), where="post", color=GREY, zorder=0)
     right.axhline(baseline.objectives[-1], color=GREY, ls=":", lw=1.5, zorder=0)
     right.annotate("CCCP", (number[-1], baseline.objectives[-1]), xytext=(0, 4),
                    textcoords="offset points", ha="right", color="#777777")  # fmt: skip
-    right.annotate("the best so far", (number[-1], found.objective), xytext=(0, -13),
+    right.annotate("the best so far", (number[-1], found.objective), xytext=(0, 4),
                    textcoords="offset points", ha="right", color="#777777")  # fmt: skip
     right.set(xlabel="walk", ylabel="objective at its end")
     right.set_title("Local optima of one problem, in the order found")

@@ -84,6 +84,8 @@ class Trial:
     name : str
         The route, or the one along which an optimum was led back and how far.
     corners : tuple of points
+    origin : int or None
+        Which of the trials ended in the optimum that was led back; None for a route.
     objective : float
         At the target; nan if the walk did not get there.
     certified : bool or None
@@ -100,6 +102,7 @@ class Trial:
 
     name: str
     corners: tuple[Any, ...] = attrs.field(repr=False)
+    origin: int | None
     objective: float
     certified: bool | None
     note: str
@@ -178,7 +181,8 @@ class Annealed:
         return self.path.decision_function(X, 1.0)
 
     def summary(self) -> str:
-        """A table of all walks; a star marks those that were the best so far."""
+        """A table of all walks: a star marks those that were the best so far, `from` is the walk
+        whose end was led back."""
         found = self.found_by
         ended = "nothing left to try" if self.exhausted else "the budget was over"
         lines = [
@@ -188,13 +192,15 @@ class Annealed:
             f"certified to {self.certificate.tol:g} (worst {self.certificate.worst:.2e})",
         ]
         wide = max(len(trial.name) for trial in self.tried)
-        lines.append(f"    {'walk':<{wide}} {'objective':>14} {'break-points':>13} {'jumps':>6}")
-        for trial in self.tried:
+        titles = f"{'from':>4} {'objective':>14} {'break-points':>13} {'jumps':>6}"
+        lines.append(f"       {'walk':<{wide}} {titles}")
+        for k, trial in enumerate(self.tried):
             star = "*" if trial.improved else " "
+            origin = "" if trial.origin is None else f"{trial.origin + 1}"
             value = "-" if np.isnan(trial.objective) else f"{trial.objective:.8g}"
+            counts = f"{trial.breakpoints:13d} {trial.jumps:6d}  {trial.note}".rstrip()
             lines.append(
-                f"  {star} {trial.name:<{wide}} {value:>14} {trial.breakpoints:13d} "
-                f"{trial.jumps:6d}  {trial.note}".rstrip()
+                f"  {star}{k + 1:3d} {trial.name:<{wide}} {origin:>4} {value:>14} {counts}"
             )
         return "\n".join(lines)
 
@@ -362,10 +368,14 @@ class _Search:
         self.tried: list[Trial] = []
         self.best: _Optimum | None = None
         self.exhausted = False
-        # Where ways down have begun: the edge, the height and the branches there.
+        # Where ways down have begun, and what lies on ways back that were walked as far as they
+        # lead: the route, the height and the branches there.
         self.descended: set[tuple[Any, ...]] = set()
-        # Ends of walks that have not been led back yet, lowest first, and all of them.
+        self.climbed: set[tuple[Any, ...]] = set()
+        # Ends of walks that have not been led back yet, lowest first, with the number of the walk;
+        # the branches of all ends; and which walk's end is being led back.
         self.waiting: list[tuple[float, int, Path]] = []
+        self.origin: int | None = None
         self.known: set[bytes] = set()
         if np.isfinite(settings.max_seconds) and not compiled():
             compile_now()
@@ -378,7 +388,7 @@ class _Search:
             for name, corners in self.routes.items():
                 self._walk_route(name, corners, start)
             while self.waiting:
-                self._reheat(heapq.heappop(self.waiting)[-1])
+                self._reheat(*heapq.heappop(self.waiting)[1:])
             self.exhausted = True
         except _Over:
             pass
@@ -446,9 +456,10 @@ class _Search:
         else:
             self._judge(name, corners, Walk(tuple(paths)))
 
-    def _reheat(self, end: Path) -> None:
+    def _reheat(self, origin: int, end: Path) -> None:
         """Lead an optimum back and down again, along one route after the other, until that leads
         to a better one than all."""
+        self.origin = origin
         edges: list[Any] = []
         for name, corners in self.routes.items():
             away = corners[-2]
@@ -461,7 +472,9 @@ class _Search:
     def _reheat_along(self, name: str, away: Any, end: Path) -> bool:
         up: list[Path] = []
         corners = [self.target]
+        places: set[tuple[Any, ...]] = set()
         jumped = down = False
+        self.since, self.counted = time.monotonic(), [0, 0]
         for height in self.settings.heights:
             self._check_budget()
             corners.append(_between(self.target, away, height))
@@ -471,17 +484,22 @@ class _Search:
                 up.append(self._edge(corners[-2], corners[-1], (begin, 1.0)))
                 jumped |= bool(up[-1].jumps)
                 place = (name, height, _branches(up[-1]))
-                if not jumped or place in self.descended:
-                    # Reversible, or walked before: nothing new comes of it.
+                if place in self.climbed:
+                    # From here on it is an earlier way back.
+                    break
+                places.add(place)
+                new, jumped = jumped and place not in self.descended, False
+                if not new:
                     continue
                 self.descended.add(place)
-                jumped, down = False, True
+                down = True
                 last = self._edge(corners[-1], self.target, (up[-1], 1.0))
             except _Lost as lost:
                 self._record(label, corners, note=str(lost))
                 return False
             if self._judge(label, [*corners, self.target], Walk((*up, last))):
                 return True
+        self.climbed |= places
         if not down and self.settings.heights:
             self._record(label, corners, note="nothing new on the way back")
         return False
@@ -552,7 +570,7 @@ class _Search:
         branches = _branches(path)
         if branches in self.known:
             return False
-        heapq.heappush(self.waiting, (objective, len(self.known), path))
+        heapq.heappush(self.waiting, (objective, len(self.tried), path))
         self.known.add(branches)
         return True
 
@@ -572,6 +590,7 @@ class _Search:
             Trial(
                 name=name,
                 corners=tuple(corners),
+                origin=self.origin,
                 objective=objective,
                 certified=certified,
                 note=note,

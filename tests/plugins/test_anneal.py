@@ -67,6 +67,9 @@ def consistent(found: Annealed) -> None:
     unseen = [t.objective for t in found.tried if t.certified is None]
     assert all(not_above(found.objective, value) for value in unseen)
     assert all(np.isfinite(t.objective) or t.note for t in found.tried)
+    for k, trial in enumerate(found.tried):
+        assert (trial.origin is None) == ("back" not in trial.name)
+        assert trial.origin is None or np.isfinite(found.tried[:k][trial.origin].objective)
 
 
 @pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
