@@ -74,7 +74,8 @@ class RegressionRamp(RampModel):
     def _checked(self, what: str, value: Any, called: str | None = None) -> float:
         if what != "s":
             return super()._checked(what, value)
-        if (value is None or value == np.inf) and self.path in (*self.moving[2:], "line"):
+        none = value is None or (isinstance(value, float) and value == np.inf)
+        if none and self.path in (*self.moving[2:], "line"):
             # Without a threshold nothing is an outlier while the model's own parameter moves.
             return np.inf
         name = type(self).__name__
