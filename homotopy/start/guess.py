@@ -39,18 +39,23 @@ def convex_guess(
 
 def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Array:
     """alpha of one problem for another with the same pieces (another C, say): a coordinate keeps
-    its slope, and on a knot its place between the slopes."""
+    its slope, on a slanted one its response, and on a knot its place between the slopes."""
     rows, j = np.arange(alpha.size), piece // 2
-    right = np.minimum(j + 1, new.slope.shape[1] - 1)
-    carried = np.where(piece % 2 == 0, new.slope[rows, j], 0.0)
-    top, bottom = old.slope[rows, j], old.slope[rows, right]
-    new_top, new_bottom = new.slope[rows, j], new.slope[rows, right]
+    bend = old.curvature[rows, j]
+    u = np.zeros(alpha.size)
+    np.divide(old.slope[rows, j] - alpha, bend, out=u, where=bend > 0.0)
+    carried: Array = new.slope_at(rows, j, u)
+    # A slope that was flat tells no response.
+    carried = np.where((bend == 0.0) & (new.curvature[rows, j] > 0.0), alpha, carried)
+    i = np.flatnonzero(piece % 2 == 1)
+    j = j[i]
     with np.errstate(invalid="ignore", divide="ignore"):
-        place = np.clip((alpha - bottom) / (top - bottom), 0.0, 1.0)
-        between = new_bottom + place * (new_top - new_bottom)
-    steep = piece % 2 == 1
+        (top, bottom), (new_top, new_bottom) = (
+            [snap.slope_at(i, k, snap.corner[i, j]) for k in (j, j + 1)] for snap in (old, new)
+        )
+        place = np.clip((alpha[i] - bottom) / (top - bottom), 0.0, 1.0)
+        carried[i] = new_bottom + place * (new_top - new_bottom)
     # Beside a wall (an infinite slope) there is no place to keep.
-    carried[steep] = np.where(np.isfinite(between), between, alpha)[steep]
     return np.where(np.isfinite(carried), carried, alpha)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from homotopy_plugins.annealing import Annealed, AnnealInterrupted, Trial, anneal
 from homotopy_plugins.baselines import CCCPResult, cccp
 from homotopy_plugins.models import (
     MCP,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MCP",
     "SCAD",
+    "AnnealInterrupted",
+    "Annealed",
     "CCCPResult",
     "CappedL1",
     "EfficientFrontier",
@@ -63,8 +66,10 @@ __all__ = [
     "SVMPath",
     "SemiSupervisedSVM",
     "TrendFilter",
+    "Trial",
     "TruncatedQuadratic",
     "Walk",
+    "anneal",
     "cccp",
     "walk",
 ]

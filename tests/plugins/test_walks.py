@@ -3,6 +3,8 @@ join what belongs together."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from oracles import kernel_matrix
@@ -19,7 +21,15 @@ from homotopy import (
     PathError,
     Slope,
 )
-from homotopy_plugins import EpsilonRamp, HingeRamp, HuberRamp, PinballRamp, Walk, walk
+from homotopy_plugins import (
+    EpsilonRamp,
+    HingeRamp,
+    HuberRamp,
+    PinballRamp,
+    TruncatedQuadratic,
+    Walk,
+    walk,
+)
 
 
 def named(model):
@@ -113,6 +123,20 @@ def test_walks_in_three_parameters():
             values, c = np.linspace(0.017, 0.983, 8), np.full(30, 2.0)
             off, _ = against_osqp(path, kind, K, y, c, named(path.model), values)
             assert off <= 1e-7
+
+
+@pytest.mark.parametrize("plugin", [HuberRamp, TruncatedQuadratic])
+def test_at_a_corner_slanted_pieces_go_on_where_they_were(plugin):
+    """Where the problem is not convex the start decides which optimum is followed."""
+    own = {"delta": 0.3} if plugin is HuberRamp else {}
+    for seed in range(4):
+        X, y = regression(40, 2, seed)
+        model = plugin(X, y, C=3.0, s=0.6, gamma=0.5, fit_intercept=seed % 2 == 0, **own)
+        thetas = (1.0, 0.4, 0.1, 0.0, 0.2, 0.0)
+        found = walk(model, [{"theta": theta} for theta in thetas])
+        assert found.certify()
+        for before, after in pairwise(found.paths):
+            np.testing.assert_allclose(after.response(0.0), before.response(1.0), atol=1e-8)
 
 
 def test_many_random_polygons_are_certified():

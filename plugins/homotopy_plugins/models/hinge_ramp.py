@@ -22,7 +22,7 @@ from homotopy import Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, finite, within_reach
 from homotopy_plugins.kernels.kernel_model import KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
-from homotopy_plugins.models.ramp import RampModel
+from homotopy_plugins.models.ramp import BEYOND, RampModel
 
 __all__ = ["HingeRamp"]
 
@@ -86,6 +86,10 @@ class HingeRamp(RampModel):
 
     def _span(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.path == "theta" else (-np.inf, self.s)
+
+    def beyond(self, response: Array, s: float) -> float:
+        least = float(response[self.sample_weight > 0.0].min())
+        return least + BEYOND * (least - s) if least < s else s
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         theta, s = self.parameters_at(t)

@@ -15,9 +15,13 @@ from homotopy import ModelError
 from homotopy_plugins.kernels.checks import number
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 
-__all__ = ["RampModel", "ramp_parameters"]
+__all__ = ["BEYOND", "Point", "RampModel", "ramp_parameters"]
 
+Array = npt.NDArray[np.float64]
 Point = Sequence[float] | Mapping[str, float]
+
+# What is beyond every response is so by this part of the way out.
+BEYOND = 0.05
 
 
 class RampModel(KernelModel):
@@ -121,7 +125,7 @@ class RampModel(KernelModel):
         those that differ from what the model was made with.  Where the start is not convex,
         `Homotopy.trace` wants a start: the path that ends there (see `walk`).
         """
-        ends = self._point(start), self._point(stop)
+        ends = self.point(start), self.point(stop)
         moves = [what for what in self.together if ends[0][what] != ends[1][what]]
         if len(moves) > 1:
             raise ModelError(
@@ -136,8 +140,8 @@ class RampModel(KernelModel):
         other.path, other.parameter, other.span = "line", "t", (0.0, 1.0)
         return other
 
-    def _point(self, point: Point) -> dict[str, float]:
-        """A point by name, checked."""
+    def point(self, point: Point) -> dict[str, float]:
+        """A point, as `line` takes it, by name and checked."""
         name, wanted = type(self).__name__, ", ".join(self.moving)
         if not isinstance(point, Mapping):
             values = list(point) if isinstance(point, Sequence | np.ndarray) else [point]
@@ -150,6 +154,38 @@ class RampModel(KernelModel):
         checked = self.parameters | {what: self._checked(what, v) for what, v in point.items()}
         self._check_point(checked)
         return checked
+
+    # ------------------------------------------------------------------ for `anneal`
+
+    def point_at(self, t: float) -> dict[str, float]:
+        """The point at the place t of the path, by name."""
+        # What is rounded on the way is exact at the end of a line.
+        values = self.ends[1] if self.ends and t == self.span[1] else self.parameters_at(t)
+        return {what: float(value) for what, value in zip(self.moving, values, strict=True)}
+
+    def convex_point(self, target: Point) -> dict[str, float]:
+        """The point with theta = 1, where the problem is convex, nearest to `target`."""
+        return self.point(target) | {"theta": 1.0}
+
+    def beyond(self, response: Array, s: float) -> float:
+        """A threshold that none of these responses has passed, farther out than s; s itself where
+        nobody has passed that, which is what is said here."""
+        return s
+
+    def routes(self, target: Point, response: Array) -> dict[str, list[Point]]:
+        """The usual ways from a convex problem to `target`, by name; `response` is that at
+        `convex_point`.
+
+        Down in theta; in along s, from beyond every response; and straight across.
+        """
+        end, convex = self.point(target), self.convex_point(target)
+        ways: dict[str, list[Point]] = {"along theta": [convex, end]}
+        far = {"s": self.beyond(response, end["s"])}
+        if end["theta"] < 1.0 and far["s"] != end["s"]:
+            ways["along s"] = [convex | far, end | far, end]
+            if not {"theta", "s"} <= set(self.together):
+                ways["across"] = [convex | far, end]
+        return ways
 
 
 def ramp_parameters(path: Any, theta: Any, name: str) -> tuple[str, float]:

@@ -17,7 +17,7 @@ from homotopy_plugins.kernels.checks import (
     within_reach,
 )
 from homotopy_plugins.kernels.kernel_model import KernelOptions
-from homotopy_plugins.models.ramp import RampModel
+from homotopy_plugins.models.ramp import BEYOND, RampModel
 
 __all__ = ["RegressionRamp"]
 
@@ -74,7 +74,8 @@ class RegressionRamp(RampModel):
     def _checked(self, what: str, value: Any, called: str | None = None) -> float:
         if what != "s":
             return super()._checked(what, value)
-        if value is None and self.path in self.moving[2:]:
+        none = value is None or (isinstance(value, float) and value == np.inf)
+        if none and self.path in (*self.moving[2:], "line"):
             # Without a threshold nothing is an outlier while the model's own parameter moves.
             return np.inf
         name = type(self).__name__
@@ -114,6 +115,10 @@ class RegressionRamp(RampModel):
         between the largest and the least target."""
         y = self.y[self.sample_weight > 0.0]
         return float(0.5 * np.ptp(y) if self.fit_intercept else np.abs(y).max())
+
+    def beyond(self, response: Array, s: float) -> float:
+        largest = float(np.abs(self.y - response)[self.sample_weight > 0.0].max())
+        return largest + BEYOND * (largest - s) if largest > s else s
 
     def resolve_span(self, start: float) -> tuple[float, float]:
         size, least = float(np.abs(self.y).max()), self._least()
