@@ -346,8 +346,8 @@ def test_a_limit_right_after_a_jump_leaves_a_path_that_is_certified():
 
 
 def test_a_factor_that_was_updated_ten_thousand_times_is_as_good_as_new():
-    # Correlated features and a large C: every pivot multiplies the error of the factor a little, and
-    # a point refined with it was off by 2e-8 (as on musk, linear, C = 100).
+    # Correlated features and a large C: every pivot multiplies the error of the factor a little,
+    # and a point refined with it was off by 2e-8 (as on musk, linear, C = 100).
     rng = np.random.default_rng(1)
     n, d = 1200, 60
     Z = rng.normal(size=(n, d)) * np.logspace(0.0, -3.0, d)
