@@ -78,6 +78,8 @@ FAILURES = {
     state.STUCK: "the way on {where} could not be resolved among {tied} tied coordinates",
 }
 INF, TINY = np.inf, 1e-300
+# Where the alphas have fallen so many times u is recomputed after so many steps.
+FALLEN, OFTEN = 10.0, 20
 # An alpha that ran away is told by what it leaves, not by a warning.
 QUIET = np.errstate(over="ignore", invalid="ignore")
 
@@ -656,6 +658,9 @@ class Tracker(Memory):
 
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
+        if self._most_mass > FALLEN * self._mass and self.rounding().max() > self.tolerances.repair:
+            # Rounding of alphas that were much larger counts by now: it is taken back while small.
+            return OFTEN
         moved = np.count_nonzero(self.alpha) / max(self.now.actives, 1)
         least = self.tolerances.refresh
         # On small problems it costs next to nothing.
