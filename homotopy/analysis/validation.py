@@ -211,23 +211,26 @@ class ValidationCurve(Pickled):
         it is its beginning, before a jump that may stand there.
         """
         limit = float(limit)
-        scale = abs(self.minimum) or float(np.abs(self.coefficients[:, 0]).max())
-        if not limit >= self.minimum - TIED * scale:
+        least, place, _ = self._lowest()
+        scale = max(abs(limit), abs(float(least.min())))
+        allowed = limit + TIED * (scale or float(np.abs(self.coefficients[:, 0]).max()))
+        if not allowed >= least.min():
             raise PathError(
                 f"the curve is nowhere as low as {limit:g}; its least value is {self.minimum:g}"
             )
-        k = int(np.flatnonzero(self._lowest()[0] <= limit + TIED * scale)[0])
+        k = int(np.flatnonzero(least <= allowed)[0])
         c0, c1, c2 = self.coefficients[k]
         w = 0.0
-        if c0 > limit + TIED * scale:
+        if c0 > allowed:
             roots = np.polynomial.Polynomial([c0 - limit, c1, c2]).trim().roots()
             real = roots[np.isreal(roots)].real
             inside = real[(real >= 0.0) & (real <= 1.0)]
             # A vertex that touches the limit has no root where it is rounded.
-            w = float(inside.min() if inside.size else self._lowest()[1][k])
+            w = float(inside.min() if inside.size else place[k])
         t = float(self.start[k] + w * (self.stop[k] - self.start[k]))
         value = float(c0 + w * (c1 + w * c2))
-        side = "before" if w == 1.0 or (k == 0 and w == 0.0) else "after"
+        at_end = w > 0.0 and t == self.stop[k]
+        side = "before" if at_end or (k == 0 and w == 0.0) else "after"
         return Best(t, side, value, (t, t))
 
     def latest(self, limit: float) -> Best:

@@ -115,6 +115,7 @@ class GridOfPaths(RobustMachine):
     cv_results_: dict[str, Any]
     validation_curves_: list[ValidationCurve | None]
     validation_curve_: ValidationCurve
+    fold_curves_: list[ValidationCurve]
     standard_error_: float
     n_splits_: int
     refit_time_: float
@@ -149,6 +150,7 @@ class GridOfPaths(RobustMachine):
         self.best_params_ = self.best_params_ | {"robustness": self.robustness_}
         self.C_, self.gamma_ = best.C, best.gamma
         self.validation_curve_ = best.curve
+        self.fold_curves_ = [fold.curve for fold in best.folds if fold.curve is not None]
         return self
 
     # ------------------------------------------------------------------ what is examined
@@ -346,6 +348,8 @@ class RobustSVCCV(GridOfPaths, Classifies):
         The folds' mean loss for every robustness, one for each pair.
     validation_curve_ : ValidationCurve
         That of the best pair.
+    fold_curves_ : list of ValidationCurve
+        The curves of the folds whose mean that is.
     standard_error_ : float
         One standard error of its least value, over the folds.
     path_, outliers_, outlier_path_, certificate_, classes_, support_, support_vectors_,
