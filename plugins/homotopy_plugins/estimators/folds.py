@@ -131,9 +131,18 @@ class Recipe:
             return path
         assert isinstance(model, EpsilonRamp)
         stop = model.epsilon + WIDENED * (model.s - model.epsilon)
+        try:
+            return self._widen(model, max(stop, self.widest), path, progress)
+        except TraceError:
+            if not model.epsilon < self.widest < stop:
+                raise
+            # Where f is almost constant ties abound; nothing was asked for beyond this point.
+            return self._widen(model, self.widest, path, progress)
+
+    def _widen(self, model: EpsilonRamp, stop: float, begun: Path, progress: bool) -> Path:
         with speaking_as(self.name, self.kind):
-            wider = model.widening(model.epsilon, max(stop, self.widest))
-        return Homotopy(wider).trace(start=(path, model.theta), progress=progress)
+            wider = model.widening(model.epsilon, stop)
+        return Homotopy(wider).trace(start=(begun, model.theta), progress=progress)
 
     def threshold(self, begun: Path) -> float:
         """s, taken from the residuals of the plain fit if it was not given."""

@@ -45,7 +45,9 @@ def plain_targets(y: Any, name: str, what: str) -> Any:
             )
     kinds = [_kind(value) for value in flat]
     if all(kind == "number" for kind in kinds):
-        return np.array(flat).reshape(values.shape)
+        plain = np.array(flat).reshape(values.shape)
+        # Decimals and integers beyond 64 bits stay objects.
+        return plain if plain.dtype != object else plain.astype(np.float64)
     other = next((i for i, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is not None:
         raise DataError(
@@ -65,9 +67,9 @@ def numeric_targets(y: Any, name: str) -> Any:
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):
-        i = next(k for k, value in enumerate(y.tolist()) if not _is_float(value))
+        i, value = next((k, v) for k, v in enumerate(y.tolist()) if not _is_float(v))
         raise DataError(
-            f"{name}: y[{i}] is {y[i]!r}, which is no number; a regression needs numbers"
+            f"{name}: y[{i}] is {value!r}, which is no number; a regression needs numbers"
         ) from None
 
 
