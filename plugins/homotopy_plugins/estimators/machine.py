@@ -198,6 +198,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         except (TraceError, TraceInterrupted) as error:
             if isinstance(error, TraceError):
                 error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
+                if recipe.widest is not None:
+                    error.add_note("A smaller s ends the epsilon-path earlier.")
             if isinstance(error.path, Path):
                 self.path_ = error.path
                 error.add_note(f"path_ holds {error.path!r}")
@@ -250,8 +252,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         Parameters
         ----------
         robustness : float
-            A value of theta or s inside the traced span.  Its first value is the plain machine, and
-            so is every value before that on the s-path.
+            A value of theta, s or epsilon inside the traced span.  The first value of theta and s
+            is the plain machine, and so is every value before that on the s-path.
         """
         check_is_fitted(self)
         other = copy.copy(self)
