@@ -162,7 +162,7 @@ def table(rows: list[Row], troubles: tuple[str, ...], unit: float) -> None:
     for name in ("theta", "s", "cv theta", "cv s", "epsilon"):
         failed = sum(f"{name} failed" in r for r in rows)
         counts = [r[f"{name} outliers"] for r in rows if f"{name} outliers" in r]
-        if counts:
+        if counts or failed:
             nobody = sum(count == 0 for count in counts)
             print(f"{name}: {nobody} of {len(counts)} without an outlier, {failed} declined")
 
