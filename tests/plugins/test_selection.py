@@ -44,7 +44,7 @@ CHECKED = [
     RobustSVCCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
     RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
-    RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="epsilon", cv=2),
+    RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="epsilon", theta=0.5, cv=2),
 ]
 
 
