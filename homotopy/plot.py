@@ -137,25 +137,13 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
 def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
     """The mean loss on held-out rows against t, exact everywhere; where it is least is marked."""
     ax = _axes(ax, "plot_validation")
-    c0, c1, c2 = curve.coefficients.T
-    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
-    t: list[float] = []
-    value: list[float] = []
-    for k in range(c0.size):
-        # A parabola needs points in between, a line does not.
-        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
-        inside = c0[k] + w * (c1[k] + w * c2[k])
-        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
-            t.append(np.nan)
-            value.append(np.nan)
-        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
-        value += inside.tolist()
     best = curve.best
     first, last = best.interval
     if first != last:
         ax.axvspan(first, last, color=PALETTE[2], alpha=0.15, linewidth=0.0)
+    t, value = _curve_points(curve)
     whole = np.isfinite(value)
-    ax.plot(np.array(t)[whole], np.array(value)[whole], color=PALETTE[0], linewidth=0.5, alpha=0.5)
+    ax.plot(t[whole], value[whole], color=PALETTE[0], linewidth=0.5, alpha=0.5)
     ax.plot(t, value, color=PALETTE[0], linewidth=1.6, solid_joinstyle="round")
     ax.plot([best.t], [best.value], "o", color=PALETTE[2], markersize=6.0, zorder=3, clip_on=False)
     left = abs(best.t - curve.traced[0]) < abs(best.t - curve.traced[1])
@@ -174,6 +162,24 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
 
 
 # ---------------------------------------------------------------------- reading
+
+
+def _curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
+    """t and values through which a curve is drawn, with NaN where it is broken."""
+    c0, c1, c2 = curve.coefficients.T
+    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
+    t: list[float] = []
+    value: list[float] = []
+    for k in range(c0.size):
+        # A parabola needs points in between, a line does not.
+        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
+        inside = c0[k] + w * (c1[k] + w * c2[k])
+        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
+            t.append(np.nan)
+            value.append(np.nan)
+        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
+        value += inside.tolist()
+    return np.array(t), np.array(value)
 
 
 def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:

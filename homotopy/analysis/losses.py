@@ -39,6 +39,12 @@ class HeldOutLoss:
         tables[0, 1], tables[1, 1] = left, right
         return cls(kink, tables[0], tables[1])
 
+    def __call__(self, f: Array) -> Array:
+        """The value of each row at f, (N,)."""
+        g = f - self.kink
+        c0, c1, c2 = np.where(g > 0.0, self.right, self.left)
+        return np.asarray(c0 + g * (c1 + g * c2))
+
 
 Terms = tuple[HeldOutLoss, ...]
 

@@ -25,7 +25,7 @@ from homotopy.runtime import one_thread
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Best", "ValidationCurve", "validation_curve"]
+__all__ = ["Best", "ValidationCurve", "held_out_losses", "validation_curve"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -203,6 +203,48 @@ class ValidationCurve(Pickled):
         first, last, side = found[int(np.argmax(widths))]
         return Best(0.5 * (first + last), side, self.minimum, (first, last))
 
+    def earliest(self, limit: float) -> Best:
+        """The first point, in the order of travel, at which the curve is not above `limit`.
+
+        With ``limit = minimum + error`` this is the choice of the one-standard-error rule: nearest
+        to the start among all that cannot be told from the best.  Where the curve begins that low
+        it is its beginning, before a jump that may stand there.
+        """
+        limit = float(limit)
+        least, place, _ = self._lowest()
+        scale = max(abs(limit), abs(float(least.min())))
+        allowed = limit + TIED * (scale or float(np.abs(self.coefficients[:, 0]).max()))
+        if not allowed >= least.min():
+            raise PathError(
+                f"the curve is nowhere as low as {limit:g}; its least value is {self.minimum:g}"
+            )
+        k = int(np.flatnonzero(least <= allowed)[0])
+        c0, c1, c2 = self.coefficients[k]
+        w = 0.0
+        if c0 > allowed:
+            roots = np.polynomial.Polynomial([c0 - limit, c1, c2]).trim().roots()
+            real = roots[np.isreal(roots)].real
+            inside = real[(real >= 0.0) & (real <= 1.0)]
+            # A vertex that touches the limit has no root where it is rounded.
+            w = float(inside.min() if inside.size else place[k])
+        t = float(self.start[k] + w * (self.stop[k] - self.start[k]))
+        value = float(c0 + w * (c1 + w * c2))
+        at_end = w > 0.0 and t == self.stop[k]
+        side = "before" if at_end or (k == 0 and w == 0.0) else "after"
+        return Best(t, side, value, (t, t))
+
+    def latest(self, limit: float) -> Best:
+        """The last point, in the order of travel, at which the curve is not above `limit`."""
+        c0, c1, c2 = self.coefficients[::-1].T
+        back = ValidationCurve(
+            parameter=self.parameter,
+            loss=self.loss,
+            start=self.stop[::-1],
+            stop=self.start[::-1],
+            coefficients=np.stack([c0 + c1 + c2, -c1 - 2.0 * c2, c2], axis=1),
+        ).earliest(limit)
+        return attrs.evolve(back, side="after" if back.side == "before" else "before")
+
     # ------------------------------------------------------------------ many curves
 
     @classmethod
@@ -299,6 +341,16 @@ def validation_curve(
         coefficients=coefficients / weights.sum(),
         origin=float(start[0]) if np.isfinite(declared) else declared,
     )
+
+
+def held_out_losses(
+    path: Path, X: Any, y: Any, t: float, side: str = "after", *, loss: Loss
+) -> Array:
+    """The loss of every held-out row at one `t`, whose weighted mean is the curve there."""
+    target = path._predictor().held_out_target(y)
+    terms = LOSSES[loss](target) if isinstance(loss, str) else loss(target)
+    f = path.decision_function(X, t, side)
+    return np.asarray(sum(term(f) for term in terms))
 
 
 def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> None:

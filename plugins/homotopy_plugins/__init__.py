@@ -1,7 +1,7 @@
 """Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV` and `TrendFilterRegressor` need scikit-learn,
-which is imported when one of them is asked for: install ``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `TrendFilterRegressor` and the displays need
+scikit-learn, which is imported when one of them is asked for: install ``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from homotopy_plugins.models import (
 from homotopy_plugins.walks import Walk, walk
 
 if TYPE_CHECKING:
+    from homotopy_plugins.estimators import OutlierPathDisplay as OutlierPathDisplay
+    from homotopy_plugins.estimators import RobustBoundaryDisplay as RobustBoundaryDisplay
+    from homotopy_plugins.estimators import RobustnessCurveDisplay as RobustnessCurveDisplay
     from homotopy_plugins.estimators import RobustSVC as RobustSVC
     from homotopy_plugins.estimators import RobustSVCCV as RobustSVCCV
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
@@ -74,7 +77,16 @@ __all__ = [
     "walk",
 ]
 
-_ESTIMATORS = ("RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor")
+_ESTIMATORS = (
+    "OutlierPathDisplay",
+    "RobustBoundaryDisplay",
+    "RobustSVC",
+    "RobustSVCCV",
+    "RobustSVR",
+    "RobustSVRCV",
+    "RobustnessCurveDisplay",
+    "TrendFilterRegressor",
+)
 
 
 def __getattr__(name: str) -> Any:

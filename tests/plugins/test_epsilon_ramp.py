@@ -123,3 +123,23 @@ def test_the_eps_path_with_outliers_wants_a_start():
     path = Homotopy(model).trace(start=(first, 0.0))
     assert path.certify().ok
     np.testing.assert_allclose(path.alpha(0.5), first.alpha(0.0), atol=1e-9)
+
+
+def test_a_tube_widens_from_where_a_path_ends():
+    X, y = regression(20, 2, 3)
+    model = EpsilonRamp(X, y, C=1.0, epsilon=0.1, s=2.0)
+    first = Homotopy(model).trace()
+    wider = model.widening(0.1, 1.5)
+    assert wider.gram is model.gram
+    assert (wider.parameter, wider.span) == ("eps", (0.1, 1.5))
+    assert (model.path, model.epsilon) == ("theta", 0.1)
+    path = Homotopy(wider).trace(start=(first, 0.0))
+    assert path.certify().ok
+    np.testing.assert_allclose(path.alpha(0.1), first.alpha(0.0), atol=1e-9)
+    made = EpsilonRamp(X, y, C=1.0, epsilon=1.5, epsilon_start=0.1, path="eps", s=2.0)
+    again = Homotopy(made).trace(start=(first, 0.0))
+    np.testing.assert_array_equal(again.breakpoints, path.breakpoints)
+    with pytest.raises(ModelError, match="s must be larger than eps"):
+        model.widening(0.1, 2.0)
+    with pytest.raises(ModelError, match="the tube of a line is in its ends"):
+        model.line({"theta": 1.0}, {"theta": 0.0}).widening(0.1, 1.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
+from datetime import datetime
+from decimal import Decimal
 
 import attrs
 import numpy as np
@@ -15,8 +17,10 @@ import sklearn
 from oracles import kernel_matrix
 from problems import case
 from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
+from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -34,7 +38,7 @@ from homotopy import (
     TraceError,
     TraceInterrupted,
 )
-from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR
+from homotopy_plugins import EpsilonRamp, HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR
 from homotopy_plugins.estimators.machine import RobustMachine
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
@@ -58,7 +62,13 @@ WEIGHTS = {
     f"check_sample_weight_equivalence_on_{kind}_data": "rows held out and gamma know no weights"
     for kind in ("dense", "sparse")
 }
-EXCUSED = [RobustSVC(), RobustSVC(path="s"), RobustSVR(), RobustSVR(path="s")]
+EXCUSED = [
+    RobustSVC(),
+    RobustSVC(path="s"),
+    RobustSVR(),
+    RobustSVR(path="s"),
+    RobustSVR(path="epsilon"),
+]
 # A fixed point of the path and a fixed gamma: every check, nothing excused.
 STRICT = [
     RobustSVC(robustness=0.5, gamma=0.1),
@@ -69,6 +79,8 @@ STRICT = [
     RobustSVR(path="s", robustness=0.5, gamma=0.1),
     RobustSVR(kernel="linear", robustness=0.0),
     RobustSVR(kernel="precomputed"),
+    RobustSVR(robustness=0.5, gamma=0.1, epsilon=0.1),
+    RobustSVR(path="epsilon", robustness=0.1, gamma=0.1, theta=0.5),
 ]
 
 
@@ -321,6 +333,182 @@ def test_duplicates_zero_rows_and_large_features(kind):
         assert machine.path_.certify().ok
 
 
+# ---------------------------------------------------------------------- epsilon
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 3.0])
+def test_at_theta_1_epsilon_is_that_of_svr(kernel, epsilon):
+    X, y = problem("lad", 80)
+    new = problem("lad", 40, 9)[0]
+    plain = SVR(kernel=kernel, C=2.0, epsilon=epsilon, tol=1e-10).fit(X, y)
+    machine = RobustSVR(kernel=kernel, C=2.0, epsilon=epsilon, robustness=1.0).fit(X, y)
+    np.testing.assert_allclose(machine.predict(new), plain.predict(new), atol=1e-4)
+    np.testing.assert_array_equal(machine.support_, np.sort(plain.support_))
+    assert machine.outliers_.size == 0
+
+
+@pytest.mark.parametrize("way", ["theta", "s", "epsilon"])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+def test_paths_with_a_tube_are_those_of_the_model(way, epsilon):
+    X, y = problem("lad", 70)
+    machine = RobustSVR(path=way, C=2.0, gamma=0.5, epsilon=epsilon).fit(X, y)
+    path = machine.path_
+    assert isinstance(path.model, EpsilonRamp)
+    assert path.certify().ok
+    assert machine.certificate_.ok
+    s = path.model.s_stop if way == "s" else path.model.s
+    assert s > epsilon
+    first, last = path.traced
+    if way == "epsilon":
+        assert first == epsilon
+        assert last == pytest.approx(epsilon + 0.9 * (s - epsilon))
+    new = problem("lad", 30, 8)[0]
+    for t in np.linspace(first, last, 5)[1:]:
+        f = machine.at(t).predict(new)
+        np.testing.assert_allclose(f, path.decision_function(new, t), rtol=0, atol=1e-12)
+        residual = np.abs(y - machine.at(t).predict(X))
+        outliers = machine.at(t).outliers_
+        assert np.all(residual[outliers] >= (t if way == "s" else s) - 1e-9)
+
+
+def test_without_a_tube_nothing_has_changed():
+    X, y = problem("lad", 60)
+    machine = RobustSVR(C=2.0, gamma=0.5, epsilon=0.0).fit(X, y)
+    assert type(machine.path_.model) is LADRamp
+    default = RobustSVR(C=2.0, gamma=0.5).fit(X, y)
+    np.testing.assert_array_equal(default.dual_coef_, machine.dual_coef_)
+    assert default.robustness_ == machine.robustness_
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.4])
+def test_the_epsilon_path_begins_where_the_theta_path_leads(theta):
+    X, y = problem("lad", 60)
+    options = {"C": 2.0, "gamma": 0.5, "epsilon": 0.1}
+    machine = RobustSVR(path="epsilon", theta=theta, **options).fit(X, y)
+    robust = RobustSVR(robustness=theta, **options).fit(X, y)
+    np.testing.assert_allclose(machine.at(0.1).predict(X), robust.predict(X), rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(machine.at(0.1).outliers_, robust.outliers_)
+
+
+def test_at_weight_1_the_epsilon_path_is_that_of_svr():
+    X, y = problem("lad", 60)
+    machine = RobustSVR(path="epsilon", theta=1.0, s=100.0, C=2.0, robustness=0.2).fit(X, y)
+    assert machine.path_.traced[0] == 0.0
+    for epsilon in (0.0, 0.2, 0.7, 2.0):
+        plain = SVR(C=2.0, epsilon=epsilon, tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(machine.at(epsilon).predict(X), plain.predict(X), atol=1e-3)
+    assert machine.at(0.2).outliers_.size == 0
+
+
+def test_the_epsilon_path_goes_as_far_as_is_asked_for():
+    X, y = problem("lad", 60)
+    auto = RobustSVR(path="epsilon", C=2.0).fit(X, y)
+    far = 1.5 * auto.path_.model.s
+    machine = RobustSVR(path="epsilon", C=2.0, robustness=far).fit(X, y)
+    assert machine.robustness_ == far
+    assert machine.path_.model.s == 2.0 * far
+    assert machine.path_.certify().ok
+    near = RobustSVR(path="epsilon", C=2.0, s=1.0, robustness=0.95).fit(X, y)
+    assert near.path_.traced == (0.0, 0.95)
+
+
+def test_a_tube_around_every_residual():
+    X, y = problem("lad", 30)
+    for way in ("theta", "s", "epsilon"):
+        machine = RobustSVR(epsilon=100.0, path=way).fit(X, y)
+        assert np.ptp(machine.predict(X)) < 1e-9
+        assert machine.outliers_.size == machine.support_.size == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": -0.1}, "RobustSVR: epsilon must not be negative, got -0.1"),
+        ({"epsilon": None}, "RobustSVR: epsilon must be a number, got None"),
+        ({"epsilon": np.inf}, "RobustSVR: epsilon must be finite"),
+        ({"epsilon": 1.0, "s": 0.5}, r"s must be larger than epsilon .*s=0.5 and epsilon=1"),
+        (
+            {"epsilon": 1.0, "path": "s", "robustness": 0.5},
+            r"robustness=0.5 lies outside .* must be larger than epsilon=1",
+        ),
+        (
+            {"epsilon": 1.0, "path": "epsilon", "robustness": 0.5},
+            r"robustness=0.5 lies outside the span of the epsilon-path, from epsilon=1 up to",
+        ),
+        (
+            {"path": "epsilon", "s": 1.0, "robustness": 2.0},
+            r"robustness=2 lies outside the span of the epsilon-path, .* threshold s=1",
+        ),
+        ({"path": "eps"}, "RobustSVR: path must be 'theta', 's' or 'epsilon', got 'eps'"),
+    ],
+)
+def test_tubes_are_refused(options, match):
+    with pytest.raises(ModelError, match=match):
+        RobustSVR(**options).fit(X, R)
+
+
+# ---------------------------------------------------------------------- one standard error
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [("hinge", "theta"), ("hinge", "s"), ("lad", "theta"), ("lad", "s"), ("lad", "epsilon")],
+)
+def test_one_standard_error_takes_the_simplest_machine_that_is_as_good(kind, way):
+    farther = 0
+    for seed in range(4):
+        X, y = problem(kind, 100, seed)
+        best = MACHINE[kind](path=way, C=3.0).fit(X, y)
+        other = MACHINE[kind](path=way, C=3.0, rule="one-standard-error").fit(X, y)
+        curve, error = other.validation_curve_, other.standard_error_
+        assert error == best.standard_error_ > 0.0
+        np.testing.assert_array_equal(curve.coefficients, best.validation_curve_.coefficients)
+        limit = curve.minimum + error
+        chosen = curve.latest(limit) if way == "epsilon" else curve.earliest(limit)
+        if (chosen.t, chosen.side) != (curve.traced[0], "before"):
+            assert other.robustness_ == chosen.t
+            farther += 1
+        else:
+            assert other.robustness_ == other.path_.traced[0]
+        # No point of the curve nearer to the simple end is as good.
+        simple = curve.traced[1 if way == "epsilon" else 0]
+        between = np.linspace(simple, chosen.t, 200)[:-1]
+        assert np.all(curve(between) > limit) or chosen.t == simple
+    assert farther > 0 or (kind, way) in (("hinge", "theta"), ("lad", "theta"), ("lad", "s"))
+
+
+def test_the_standard_error_is_that_of_the_rows_held_out(monkeypatch):
+    X, y = problem("hinge", 100)
+    kept = {}
+    original = RobustSVC._held_out
+
+    def watched(self, rows):
+        kept["held"] = original(self, rows)
+        return kept["held"]
+
+    monkeypatch.setattr(RobustSVC, "_held_out", watched)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 100)
+    for sample_weight in (None, weight):
+        machine = RobustSVC(gamma=0.5, C=2.0).fit(X, y, sample_weight=sample_weight)
+        held = kept["held"]
+        rest = np.setdiff1d(np.arange(100), held)
+        w = np.ones(100) if sample_weight is None else weight
+        model = HingeRamp(
+            X[rest], y[rest], C=2.0, gamma=0.5, fit_intercept=True, sample_weight=w[rest]
+        )
+        best = machine.validation_curve_.best
+        f = Homotopy(model).trace().decision_function(X[held], best.t, best.side)
+        wrong = (np.where(f > 0.0, 1.0, -1.0) != y[held]).astype(float)
+        mean = np.average(wrong, weights=w[held])
+        assert best.value == pytest.approx(mean, abs=1e-12)
+        size = held.size
+        by_hand = np.sqrt((w[held] ** 2 @ (wrong - mean) ** 2) * size / (size - 1)) / w[held].sum()
+        assert machine.standard_error_ == pytest.approx(by_hand, rel=1e-9)
+    # Rows of one weight: the usual formula.
+    assert RobustSVC(robustness=0.5).fit(X, y).standard_error_ is None
+
+
 # ---------------------------------------------------------------------- which rows are wrong
 
 
@@ -412,6 +600,22 @@ def test_pipeline_grid_search_and_frames():
     best = search.best_estimator_[-1]
     assert best.feature_names_in_.tolist() == ["a", "b", "c"]
     assert search.score(frame, y) > 0.6
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_scores_are_calibrated_by_scikit_learn(method, ensemble):
+    X, y = make_moons(300, noise=0.25, random_state=0)
+    wrong = np.random.default_rng(0).choice(300, 30, replace=False)
+    y[wrong] = 1 - y[wrong]
+    calibrated = CalibratedClassifierCV(RobustSVC(C=3.0), method=method, ensemble=ensemble, cv=3)
+    new, truth = make_moons(300, noise=0.25, random_state=1)
+    p = calibrated.fit(X, y).predict_proba(new)
+    assert p.shape == (300, 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    # Better than saying the share of the classes to everybody.
+    assert brier_score_loss(truth, p[:, 1]) < 0.5 * 0.25
+    assert np.corrcoef(p[:, 1], truth)[0, 1] > 0.7
 
 
 def test_more_than_two_classes_one_against_the_rest():
@@ -553,6 +757,137 @@ def test_weights_are_refused():
         RobustSVC().fit(X, Y, sample_weight=Y)
     with pytest.raises(DataError, match=r"only class 1.0 is left .*class_weight 0"):
         RobustSVC(class_weight={-1.0: 0.0}).fit(X, Y)
+
+
+def objects(values, **at):
+    """An array of objects with some of them replaced."""
+    array = np.array(values, dtype=object)
+    for i, value in at.items():
+        array[int(i[1:])] = value
+    return array
+
+
+NAMES = np.where(Y > 0, "yes", "no")
+BOTH_KINDS = pytest.mark.parametrize("estimator", [RobustSVC, RobustSVR, RobustSVCCV])
+
+
+@BOTH_KINDS
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (objects(Y, _3=None), r"y\[3\] is None: a row without a (label|target); drop such"),
+        ([None, *Y[1:].tolist()], r"y\[0\] is None: a row without"),
+        (objects(NAMES, _2=None), r"y\[2\] is None: a row without"),
+        (objects(NAMES, _2=np.nan), r"y\[2\] is nan: a row without"),
+        (objects(Y, _5=pd.NA), r"y\[5\] is <NA>: a row without"),
+        (
+            pd.Series(NAMES, dtype="string").where(np.arange(30) != 4),
+            r"y\[4\] is (<NA>|nan): a row",
+        ),
+        (pd.DataFrame({"y": objects(NAMES, _7=None)}), r"y\[7\] is (None|nan): a row"),
+        (objects(Y, _3="yes"), r"y mixes types: y\[0\] is -?1.0 and y\[3\] is 'yes'; give every"),
+        (objects(NAMES, _3=1.5), r"y mixes types: y\[0\] is '\w+' and y\[3\] is 1.5"),
+    ],
+)
+def test_missing_and_mixed_targets_are_named(estimator, y, match):
+    with pytest.raises(DataError, match=rf"{estimator.__name__}: {match}"):
+        estimator().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        objects(Y),
+        objects(Y.astype(int)),
+        objects(Y > 0),
+        pd.Series(Y.astype(int), dtype="Int64"),
+        pd.Series(NAMES, dtype="category"),
+        pd.DataFrame({"y": NAMES})["y"],
+        [Decimal(1) if v > 0 else Decimal(-1) for v in Y],
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_labels_in_any_container(y):
+    machine = RobustSVC(robustness=0.5).fit(X, y)
+    expected = RobustSVC(robustness=0.5).fit(X, Y).predict(X) > 0
+    np.testing.assert_array_equal(machine.predict(X) == machine.classes_[1], expected)
+
+
+def test_one_column_of_a_frame_is_taken_with_scikit_learns_warning():
+    for y, estimator in ((Y, RobustSVC), (R, RobustSVR)):
+        with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
+            machine = estimator(robustness=0.5).fit(X, pd.DataFrame({"y": y}))
+        np.testing.assert_array_equal(
+            machine.predict(X), estimator(robustness=0.5).fit(X, y).predict(X)
+        )
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (NAMES, r"RobustSVR: y\[0\] is '\w+', which is no number; a regression needs"),
+        (np.full(30, np.datetime64("2020-01-01")), "RobustSVR: y holds dates or durations"),
+        (pd.Series(pd.to_timedelta(np.arange(30), unit="D")), "RobustSVR: y holds dates or dur"),
+        (
+            objects([datetime(2020, 1, 1)] * 30),
+            r"RobustSVR: y\[0\] is .*2020.*, which is no number",
+        ),
+    ],
+    ids=["text", "dates", "durations", "objects"],
+)
+def test_targets_that_are_no_numbers(y, match):
+    with pytest.raises(DataError, match=match):
+        RobustSVR().fit(X, y)
+
+
+DATES = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2020-01-01", periods=30)})
+WORDS = pd.DataFrame({"a": X[:, 0], "kind": np.where(Y > 0, "u", "v")})
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (WORDS, r"X\['kind'\] in row 0 is '\w', which is no number; encode text and categories"),
+        (WORDS.astype({"kind": "category"}), r"X\['kind'\] in row 0 is '\w', which is no number"),
+        (DATES, r"X\['day'\] in row 0 is Timestamp.*, which is no number; give numbers"),
+        (objects(X.ravel(), _4="big").reshape(X.shape), r"X\[1, 1\] is 'big', which is no number"),
+        (np.full((30, 2), "u"), r"X\[0, 0\] is '?.*u.*, which is no number"),
+        (np.full((30, 2), np.datetime64("2020-01-01")), "X holds dates or durations; give numbers"),
+    ],
+    ids=["frame", "category", "dates", "objects", "text", "datetime64"],
+)
+def test_rows_that_are_no_numbers_are_named(rows, match):
+    for estimator, y in ((RobustSVC, Y), (RobustSVR, R)):
+        with pytest.raises(DataError, match=rf"{estimator.__name__}: {match}"):
+            estimator().fit(rows, y)
+    fitted = RobustSVC(robustness=0.5).fit(X[:, :2], Y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X has feature names")
+        with pytest.raises(DataError, match=rf"RobustSVC: {match}"):
+            fitted.predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"class_weight": {-1.0: None, 1.0: 1.0}}, r"class_weight\[-1.0\] is None; weights are"),
+        ({"class_weight": {-1.0: np.nan}}, r"class_weight\[-1.0\] is nan; weights are finite"),
+        ({"class_weight": {-1.0: -2.0}}, r"class_weight\[-1.0\] is -2.0; weights are finite"),
+        ({"loss": np.array(["hinge", "x"])}, "RobustSVC: loss must be one of zero-one, hinge, got"),
+        ({"rule": "first"}, "RobustSVC: rule must be 'best' or 'one-standard-error', got 'first'"),
+        ({"rule": np.array(["best", "x"])}, "RobustSVC: rule must be 'best' or"),
+    ],
+)
+def test_weights_losses_and_rules_are_refused(options, match):
+    with pytest.raises(ModelError, match=match):
+        RobustSVC(**options).fit(X, Y)
+
+
+def test_weights_that_are_no_numbers():
+    with pytest.raises(
+        DataError, match=r"RobustSVC: sample_weight\[2\] is 'x', which is no number"
+    ):
+        RobustSVC().fit(X, Y, sample_weight=objects(np.ones(30), _2="x"))
 
 
 def test_a_precomputed_kernel_must_be_square():

@@ -44,6 +44,7 @@ CHECKED = [
     RobustSVCCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
     RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
+    RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="epsilon", theta=0.5, cv=2),
 ]
 
 
@@ -152,6 +153,43 @@ def test_the_best_parameters_say_where_the_machine_is(way):
             np.testing.assert_allclose(moved, f, rtol=0, atol=1e-12)
             plain += search.outliers_.size == 0
     assert plain > 0
+
+
+@pytest.mark.parametrize("way", ["theta", "s", "epsilon"])
+def test_a_search_with_a_tube(way):
+    X, y = problem("lad")
+    options = {"path": way, "epsilon": 0.1}
+    search = RobustSVRCV(Cs=COSTS, cv=folds("lad"), **options).fit(X, y)
+    assert search.path_.certify().ok
+    alone = RobustSVR(**options, **search.best_params_).fit(X, y)
+    np.testing.assert_allclose(search.predict(X), alone.predict(X), rtol=0, atol=1e-7)
+    # Every curve spans what the path on all rows spans.
+    for row, curve in enumerate(search.validation_curves_):
+        s = search.cv_results_["threshold"][row]
+        last = {"theta": 0.0, "s": s, "epsilon": 0.1 + 0.9 * (s - 0.1)}[way]
+        assert curve.traced[1] == pytest.approx(last)
+
+
+@BOTH
+@PATHS
+def test_one_standard_error_of_the_folds(kind, way):
+    X, y = problem(kind)
+    options = {"Cs": COSTS, "path": way, "cv": folds(kind, 5)}
+    best = SEARCH[kind](**options).fit(X, y)
+    search = SEARCH[kind](rule="one-standard-error", **options).fit(X, y)
+    assert (search.C_, search.best_score_) == (best.C_, best.best_score_)
+    scores = [search.cv_results_[f"split{k}_test_score"][search.best_index_] for k in range(5)]
+    assert search.standard_error_ == pytest.approx(np.std(scores, ddof=1) / np.sqrt(5))
+    curve = search.validation_curve_
+    chosen = curve.earliest(curve.minimum + search.standard_error_)
+    at_start = chosen.t == curve.traced[0] and chosen.side == "before"
+    assert search.robustness_ == (search.path_.traced[0] if at_start else chosen.t)
+    sign = -1.0 if way == "theta" or kind == "lad" else 1.0
+    assert sign * search.robustness_ <= sign * best.robustness_ + 1e-12
+    alone = MACHINE[kind](path=way, **search.best_params_).fit(X, y)
+    np.testing.assert_allclose(search.predict(X), alone.predict(X), rtol=0, atol=1e-7)
+    means = np.mean([fold.coefficients[0, 0] for fold in search.fold_curves_])
+    assert curve.coefficients[0, 0] == pytest.approx(means)
 
 
 def test_ties_go_to_the_middle_of_the_best_interval():
@@ -299,6 +337,8 @@ def test_verbose_shows_a_bar_over_the_grid(capsys):
         ({"loss": "log"}, "loss must be one of"),
         ({"path": "C"}, "RobustSVCCV: path must be 'theta' or 's'"),
         ({"path": "s", "s": 1.5}, "RobustSVCCV: s must be at most 1"),
+        ({"rule": "1se"}, "RobustSVCCV: rule must be 'best' or 'one-standard-error', got '1se'"),
+        ({"cv": [1]}, r"RobustSVCCV: cv must be an integer, a splitter or a list of pairs .*\[1\]"),
     ],
 )
 def test_parameters_are_refused_before_any_work(options, match):

@@ -327,6 +327,41 @@ def test_the_mean_of_curves_is_their_mean_everywhere(curves):
     assert mean(best.t, best.side) == pytest.approx(best.value, abs=1e-12)
 
 
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_the_first_and_the_last_point_below_a_limit(direction, degree):
+    """Against a fine grid, on curves with jumps, in both directions of travel."""
+    for seed in range(100):
+        rng = np.random.default_rng([seed, degree])
+        pieces = int(rng.integers(1, 6))
+        at = direction * np.sort(direction * rng.random(pieces + 1))
+        c = rng.normal(size=(pieces, 3)).round(1)
+        c[:, degree + 1 :] = 0.0
+        drawn = curve(at[:-1], at[1:], c)
+        for above in (0.0, 0.1, 0.5):
+            limit = drawn.minimum + above
+            first, last = drawn.earliest(limit), drawn.latest(limit)
+            for point in (first, last):
+                assert drawn(point.t, point.side) == pytest.approx(point.value, abs=1e-9)
+                assert point.value <= limit + 1e-9
+            grid = np.linspace(*drawn.traced, 999)
+            low = direction * grid[drawn(grid) <= limit]
+            assert np.all(low >= direction * first.t - 1e-9)
+            assert np.all(low <= direction * last.t + 1e-9)
+
+
+def test_a_limit_at_the_ends_and_below_everything():
+    steps = curve([0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    assert (steps.earliest(5.0).t, steps.earliest(5.0).side) == (0.0, "before")
+    assert (steps.latest(5.0).t, steps.latest(5.0).side) == (2.0, "after")
+    assert (steps.earliest(0.5).t, steps.earliest(0.5).side) == (0.0, "after")
+    assert steps.latest(0.5).t == 0.5
+    with pytest.raises(PathError, match="nowhere as low as -1; its least value is 0"):
+        steps.earliest(-1.0)
+    with pytest.raises(PathError, match="nowhere as low as nan"):
+        steps.latest(np.nan)
+
+
 def test_curves_that_do_not_go_together():
     one = curve([0.0], [1.0], [[1, 0, 0]])
     with pytest.raises(PathError, match=r"span different intervals: \(0, 1\), \(0, 2\)"):

@@ -1,7 +1,21 @@
 """The scikit-learn estimators; importing them imports scikit-learn."""
 
+from homotopy_plugins.estimators.displays import (
+    OutlierPathDisplay,
+    RobustBoundaryDisplay,
+    RobustnessCurveDisplay,
+)
 from homotopy_plugins.estimators.selection import RobustSVCCV, RobustSVRCV
 from homotopy_plugins.estimators.svm import RobustSVC, RobustSVR
 from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
 
-__all__ = ["RobustSVC", "RobustSVCCV", "RobustSVR", "RobustSVRCV", "TrendFilterRegressor"]
+__all__ = [
+    "OutlierPathDisplay",
+    "RobustBoundaryDisplay",
+    "RobustSVC",
+    "RobustSVCCV",
+    "RobustSVR",
+    "RobustSVRCV",
+    "RobustnessCurveDisplay",
+    "TrendFilterRegressor",
+]

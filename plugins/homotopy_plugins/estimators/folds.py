@@ -19,6 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
+from homotopy.analysis.validation import held_out_losses
+from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.ramp import RampModel
 from homotopy_plugins.models.regression_ramp import DEFAULT_STOP, ROUNDING
 
@@ -31,6 +33,7 @@ __all__ = [
     "curves_along_c",
     "plain_point",
     "spread",
+    "standard_error",
     "weighted_median",
 ]
 
@@ -41,6 +44,8 @@ Index = npt.NDArray[np.int64]
 SPREADS = 2.0
 # The median of |r| in units of the standard deviation, if residuals are normal.
 NORMAL = 0.6744897501960817
+# The eps-path leads so far from the narrowest tube to the threshold.
+WIDENED = 0.9
 # A spread below this part of the largest residual is no scale: the fit passes through most targets.
 LEAST_SPREAD = 1e-3
 
@@ -87,18 +92,22 @@ class Recipe:
     name : str
         The estimator, for messages.
     kind : type
-        `HingeRamp` or `LADRamp`.
+        `HingeRamp`, `LADRamp` or `EpsilonRamp`.
     options : dict
         What all models have in common.
     s : float or None
         The threshold of the theta-path or the end of the s-path; None to take `SPREADS` times the
         spread of the residuals of the plain fit.
+    widest : float or None
+        None unless the tube of an `EpsilonRamp` widens: it goes at least so far.  The models are
+        then those of the theta-path that leads to its start.
     """
 
     name: str
     kind: type
     options: dict[str, Any]
     s: float | None
+    widest: float | None = None
 
     def model(self, rows: Rows, C: float, gamma: float | None) -> RampModel:
         with speaking_as(self.name, self.kind):
@@ -110,6 +119,30 @@ class Recipe:
     def varied(self, model: RampModel, *, C: float | None = None, s: float) -> RampModel:
         with speaking_as(self.name, self.kind):
             return model.varied(C=C, s=s)
+
+    def trace(self, model: RampModel, start: Array | None, progress: bool = False) -> Path:
+        """The path of `model`, from the plain solution near `start` on.
+
+        Where the tube widens there are two legs: outliers lose their pull first, at the narrowest
+        tube, and the path begins where that leads.
+        """
+        path = Homotopy(model).trace(start=start, progress=progress)
+        if self.widest is None:
+            return path
+        assert isinstance(model, EpsilonRamp)
+        stop = model.epsilon + WIDENED * (model.s - model.epsilon)
+        try:
+            return self._widen(model, max(stop, self.widest), path, progress)
+        except TraceError:
+            if not model.epsilon < self.widest < stop:
+                raise
+            # Where f is almost constant ties abound; nothing was asked for beyond this point.
+            return self._widen(model, self.widest, path, progress)
+
+    def _widen(self, model: EpsilonRamp, stop: float, begun: Path, progress: bool) -> Path:
+        with speaking_as(self.name, self.kind):
+            wider = model.widening(model.epsilon, stop)
+        return Homotopy(wider).trace(start=(begun, model.theta), progress=progress)
 
     def threshold(self, begun: Path) -> float:
         """s, taken from the residuals of the plain fit if it was not given."""
@@ -123,9 +156,16 @@ class Recipe:
         if largest <= ROUNDING * float(np.abs(model.y).max()):
             # f passes through every target: no threshold matters.
             return 1.0
+        s = min(SPREADS * typical, 0.5 * largest)
         if typical <= LEAST_SPREAD * largest:
-            return DEFAULT_STOP * largest
-        return min(SPREADS * typical, 0.5 * largest)
+            s = DEFAULT_STOP * largest
+        if isinstance(model, EpsilonRamp):
+            # A threshold lies outside the tube; one that nobody is beyond does no harm.
+            width = model.epsilon
+            s = max(
+                s, 2.0 * width if largest <= width else min(2.0 * width, 0.5 * (width + largest))
+            )
+        return s
 
 
 def weighted_median(values: Array, weights: Array) -> float:
@@ -153,13 +193,15 @@ class Begun:
 
 @attrs.frozen(eq=False)
 class FoldCurve:
-    """The curve of one fold at one C, or why there is none."""
+    """The curve of one fold at one C, or why there is none; `error` is one standard error of its
+    least value, over the rows held out, where it was asked for."""
 
     curve: ValidationCurve | None
     trouble: str
     fit_time: float
     score_time: float
     breakpoints: int
+    error: float = np.nan
 
 
 def begin_along_c(
@@ -194,6 +236,8 @@ def curves_along_c(
     kept: Index,
     held: Index,
     loss: Loss,
+    *,
+    with_error: bool = False,
 ) -> list[FoldCurve]:
     """The paths of the rows `kept` for each C, and their exact curves on the rows `held`."""
     with threadpool_limits(1, user_api="blas"):
@@ -207,15 +251,31 @@ def curves_along_c(
             began = time.perf_counter()
             try:
                 varied = recipe.varied(model, C=at.C, s=at.s)
-                path = Homotopy(varied).trace(start=at.alpha[kept])
+                path = recipe.trace(varied, at.alpha[kept])
             except TraceError as error:
                 took = time.perf_counter() - began
                 found.append(FoldCurve(None, f"C={at.C:g}: {error}", took, 0.0, 0))
                 continue
             traced = time.perf_counter()
             curve = path.validation_curve(new, target, loss=loss, sample_weight=weight)
+            off = np.nan
+            if with_error:
+                losses = held_out_losses(
+                    path, new, target, curve.best.t, curve.best.side, loss=loss
+                )
+                off = standard_error(losses, weight)
             scored = time.perf_counter()
             found.append(
-                FoldCurve(curve, "", traced - began, scored - traced, path.breakpoints.size)
+                FoldCurve(curve, "", traced - began, scored - traced, path.breakpoints.size, off)
             )
         return found
+
+
+def standard_error(values: Array, weights: Array | None = None) -> float:
+    """One standard error of the (weighted) mean of `values`; 0 where there is one value alone."""
+    weights = np.ones(values.size) if weights is None else weights
+    count = int((weights > 0.0).sum())
+    if count < 2:
+        return 0.0
+    share = weights / weights.sum()
+    return float(np.linalg.norm(share * (values - share @ values)) * np.sqrt(count / (count - 1.0)))

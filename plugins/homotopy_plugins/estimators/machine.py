@@ -11,6 +11,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -23,7 +24,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from homotopy import (
     Certificate,
     DataError,
-    Homotopy,
     ModelError,
     Path,
     Stays,
@@ -41,25 +41,36 @@ from homotopy_plugins.estimators.folds import (
     spread,
     weighted_median,
 )
+from homotopy_plugins.estimators.input_checks import (
+    check_class_weight,
+    clear_about,
+    numeric_targets,
+    plain_targets,
+)
 from homotopy_plugins.kernels.checks import check_size, finite, positive
 from homotopy_plugins.kernels.kernel_model import nearest_definite
+from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 from homotopy_plugins.models.lad_ramp import LADRamp
 from homotopy_plugins.models.ramp import RampModel, ramp_parameters
 
-__all__ = ["Classifies", "Regresses", "RobustMachine", "chosen_point"]
+__all__ = ["Classifies", "Regresses", "RobustMachine", "checked_rule", "chosen_point"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # A value so near to the start of a path, in parts of its size, is the start.
 AT_START = 1e-10
+# How "auto" and the folds choose a point of their curve.
+RULES = ("best", "one-standard-error")
 
 
 class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
 
     _kind: type[RampModel]
+    # What `path` may be.
+    _paths: tuple[str, ...] = ("theta", "s")
     # What `audit` calls the target and how well it is met, and whether the least of that (1) or
     # the largest (-1) is worst.
     _called: tuple[str, str]
@@ -126,10 +137,13 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             # Nothing of an earlier fit outlives the beginning of another.
             delattr(self, fitted)
         name, pairwise = type(self).__name__, self.kernel == "precomputed"
-        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
+        y = plain_targets(y, name, self._called[0])
+        with clear_about(X, "X", name):
+            X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=_sparse(pairwise))
         y = self._checked_targets(y)
         check_size(X.data if sp.issparse(X) else X, "X", name)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        with clear_about(sample_weight, "sample_weight", name):
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if np.any(weight < 0.0):
             i = int(np.flatnonzero(weight < 0.0)[0])
             raise DataError(
@@ -138,7 +152,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         if not np.any(weight):
             raise DataError(f"{name}: every sample_weight is 0; nothing is left to fit")
         weight = self._weighted(y, weight)
-        ramp_parameters(self.path, self.theta, name)
+        ramp_parameters(self.path, self.theta, name, self._paths)
         positive(self.tol, "tol", name)
         self.projection_ = None
         if pairwise:
@@ -177,13 +191,15 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ the machine at one t
 
-    def _traced(self, model: RampModel, start: Array | None) -> Path:
+    def _traced(self, recipe: Recipe, model: RampModel, start: Array | None) -> Path:
         """The whole path; where it does not come to its end, what there is of it is kept."""
         try:
-            return Homotopy(model).trace(start=start, progress=bool(self.verbose))
+            return recipe.trace(model, start, progress=bool(self.verbose))
         except (TraceError, TraceInterrupted) as error:
             if isinstance(error, TraceError):
                 error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
+                if recipe.widest is not None:
+                    error.add_note("A smaller s ends the epsilon-path earlier.")
             if isinstance(error.path, Path):
                 self.path_ = error.path
                 error.add_note(f"path_ holds {error.path!r}")
@@ -198,7 +214,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _become(self, t: float, side: str | None = None) -> None:
         path, model = self.path_, self.path_.model
-        assert isinstance(model, HingeRamp | LADRamp)
+        assert isinstance(model, RampModel)
         self.robustness_ = float(t)
         (start, stop), declared = path.traced, path.problem.start
         ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
@@ -236,8 +252,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         Parameters
         ----------
         robustness : float
-            A value of theta or s inside the traced span.  Its first value is the plain machine, and
-            so is every value before that on the s-path.
+            A value of theta, s or epsilon inside the traced span.  The first value of theta and s
+            is the plain machine, and so is every value before that on the s-path.
         """
         check_is_fitted(self)
         other = copy.copy(self)
@@ -252,7 +268,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         """f at new rows."""
         check_is_fitted(self)
         sparse = _sparse(self.kernel == "precomputed")
-        X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        with clear_about(X, "X", type(self).__name__):
+            X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
         if self.projection_ is not None:
             X = X @ self.projection_
         model = self.path_.model
@@ -340,8 +357,7 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
     def _weighted(self, y: Any, weight: Array) -> Array:
         name = type(self).__name__
         finite(self.s, "s", name)
-        if isinstance(self.class_weight, list):
-            raise ModelError(f"{name}: class_weight must be 'balanced', a dict or None, not a list")
+        check_class_weight(self.class_weight, name)
         total = np.asarray(weight * compute_sample_weight(self.class_weight, y))
         left = np.unique(y[total > 0.0])
         if left.size < 2:
@@ -386,11 +402,32 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
     """The part of a robust regression that does not depend on how its point was chosen."""
 
     _kind = LADRamp
+    _paths = ("theta", "s", "epsilon")
     _called = ("target", "residual")
     _worst_first = -1.0
+    epsilon: float
+
+    def _recipe(self) -> Recipe:
+        name, recipe = type(self).__name__, super()._recipe()
+        width = finite(self.epsilon, "epsilon", name)
+        if width < 0.0:
+            raise ModelError(f"{name}: epsilon must not be negative, got {self.epsilon!r}")
+        if self.s is not None and not width < positive(self.s, "s", name):
+            raise ModelError(
+                f"{name}: s must be larger than epsilon (both are distances from y), got "
+                f"s={self.s:g} and epsilon={width:g}"
+            )
+        if width == 0.0 and self.path != "epsilon":
+            return recipe
+        options = recipe.options | {"epsilon": width}
+        if self.path != "epsilon":
+            return attrs.evolve(recipe, kind=EpsilonRamp, options=options)
+        return attrs.evolve(
+            recipe, kind=EpsilonRamp, options=options | {"path": "theta"}, widest=width
+        )
 
     def _checked_targets(self, y: Any) -> Any:
-        return y.astype(np.float64)
+        return numeric_targets(y, type(self).__name__)
 
     def _weighted(self, y: Any, weight: Array) -> Array:
         return weight
@@ -405,10 +442,11 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
         return Truncated(cap) if cap > 0.0 else "absolute"
 
     def _check_s(self, s: float) -> None:
-        if s <= 0.0:
+        if s <= self.epsilon:
+            least = f"larger than epsilon={self.epsilon:g}" if self.epsilon else "positive"
             raise ModelError(
                 f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
-                "must be positive (rows with larger residuals are outliers)"
+                f"must be {least} (rows with larger residuals are outliers)"
             )
 
     def _farther(self, s: float, other: float) -> float:
@@ -426,17 +464,29 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
         return self._values(X)
 
 
-def chosen_point(curve: ValidationCurve, path: Path) -> tuple[float, str]:
-    """The best t of a curve, and its side, for the path on all rows."""
-    best = curve.best
-    if best.t == curve.traced[0]:
-        # The plain machine is best: that of this path too.
+def checked_rule(rule: Any, name: str) -> str:
+    """How a point of a curve is chosen."""
+    if not (isinstance(rule, str) and rule in RULES):
+        raise ModelError(f"{name}: rule must be 'best' or 'one-standard-error', got {rule!r}")
+    return str(rule)
+
+
+def chosen_point(curve: ValidationCurve, path: Path, rule: str, error: float) -> tuple[float, str]:
+    """The t of a curve that `rule` takes, and its side, for the path on all rows."""
+    chosen = curve.best
+    if rule == "one-standard-error":
+        # Outliers come along the path, but support vectors go as a tube widens.
+        simplest = curve.latest if curve.parameter == "eps" else curve.earliest
+        chosen = simplest(curve.minimum + error)
+    past_the_first_jump = curve.start[0] == curve.stop[0] and chosen.side == "after"
+    if chosen.t == curve.traced[0] and not past_the_first_jump:
+        # The plain machine is chosen: that of this path too.
         return path.traced[0], "before"
-    return best.t, best.side
+    return chosen.t, chosen.side
 
 
 def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
-    if given not in names:
+    if not (isinstance(given, str) and given in names):
         raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
     return str(given)
 

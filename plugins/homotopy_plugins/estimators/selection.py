@@ -26,8 +26,21 @@ from homotopy import DataError, ModelError, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
 from homotopy.gram import MEMORY
 from homotopy.progress import progress_bar
-from homotopy_plugins.estimators.folds import Begun, FoldCurve, Rows, begin_along_c, curves_along_c
-from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.estimators.folds import (
+    Begun,
+    FoldCurve,
+    Rows,
+    begin_along_c,
+    curves_along_c,
+    standard_error,
+)
+from homotopy_plugins.estimators.machine import (
+    Classifies,
+    Regresses,
+    RobustMachine,
+    checked_rule,
+    chosen_point,
+)
 from homotopy_plugins.kernels.checks import positive
 
 __all__ = ["RobustSVCCV", "RobustSVRCV"]
@@ -90,6 +103,7 @@ class GridOfPaths(RobustMachine):
     gammas: Any
     cv: Any
     loss: str
+    rule: str
     n_jobs: int | None
 
     # Set by `fit`.
@@ -101,6 +115,8 @@ class GridOfPaths(RobustMachine):
     cv_results_: dict[str, Any]
     validation_curves_: list[ValidationCurve | None]
     validation_curve_: ValidationCurve
+    fold_curves_: list[ValidationCurve]
+    standard_error_: float
     n_splits_: int
     refit_time_: float
 
@@ -118,6 +134,7 @@ class GridOfPaths(RobustMachine):
         """
         rows = self._checked_rows(X, y, sample_weight)
         costs, gammas = self._grid()
+        checked_rule(self.rule, type(self).__name__)
         splits = self._splits(rows, groups)
         cells = self._examine(rows, costs, gammas, splits, self._loss_on(rows, self.loss))
         self._tabulate(cells)
@@ -126,12 +143,14 @@ class GridOfPaths(RobustMachine):
         began = time.perf_counter()
         recipe = self._recipe()
         model = recipe.varied(recipe.model(rows, best.C, best.width), s=best.begun.s)
-        path = self._traced(model, best.begun.alpha)
-        self._keep(path, *chosen_point(best.curve, path))
+        path = self._traced(recipe, model, best.begun.alpha)
+        self.standard_error_ = standard_error(best.scores())
+        self._keep(path, *chosen_point(best.curve, path, self.rule, self.standard_error_))
         self.refit_time_ = time.perf_counter() - began
         self.best_params_ = self.best_params_ | {"robustness": self.robustness_}
         self.C_, self.gamma_ = best.C, best.gamma
         self.validation_curve_ = best.curve
+        self.fold_curves_ = [fold.curve for fold in best.folds if fold.curve is not None]
         return self
 
     # ------------------------------------------------------------------ what is examined
@@ -156,10 +175,16 @@ class GridOfPaths(RobustMachine):
 
     def _splits(self, rows: Rows, groups: Any) -> list[Split]:
         splitter = check_cv(self.cv, rows.y, classifier=is_classifier(self))
-        splits = [
-            (np.asarray(kept), np.asarray(held))
-            for kept, held in splitter.split(rows.X, rows.y, groups)
-        ]
+        try:
+            splits = [
+                (np.asarray(kept), np.asarray(held))
+                for kept, held in splitter.split(rows.X, rows.y, groups)
+            ]
+        except TypeError as error:
+            raise ModelError(
+                f"{type(self).__name__}: cv must be an integer, a splitter or a list of pairs of "
+                f"indices (train, test), got {self.cv!r} ({error})"
+            ) from error
         for k, (kept, held) in enumerate(splits):
             self._check_fold(k, rows, kept)
             if not np.any(rows.weight[held]):
@@ -295,6 +320,10 @@ class RobustSVCCV(GridOfPaths, Classifies):
         As in `GridSearchCV`; 5 stratified folds by default.
     loss : {"zero-one", "hinge"}
         What is least on the rows held out.
+    rule : {"best", "one-standard-error"}
+        How robustness is chosen on the curve of the best C and gamma: where it is least, or at the
+        first point, counted from the plain machine, that is within one standard error (over the
+        folds) of that; see `RobustSVC`.  C and gamma are those of the least value either way.
     n_jobs : int or None
         Processes, through joblib: any backend of `joblib.parallel_config` does the same.
     verbose : bool
@@ -314,11 +343,15 @@ class RobustSVCCV(GridOfPaths, Classifies):
         `threshold` is the s of the theta-path or the end of the s-path.
     best_index_, best_score_, best_params_, n_splits_, refit_time_
         As in `GridSearchCV`; `RobustSVC` with these and the same `kernel`, `path` and so on is the
-        machine that was fitted.
+        machine that was fitted.  `best_score_` is the best score there is, whatever `rule` takes.
     validation_curves_ : list of ValidationCurve
         The folds' mean loss for every robustness, one for each pair.
     validation_curve_ : ValidationCurve
         That of the best pair.
+    fold_curves_ : list of ValidationCurve
+        The curves of the folds whose mean that is.
+    standard_error_ : float
+        One standard error of its least value, over the folds.
     path_, outliers_, outlier_path_, certificate_, classes_, support_, support_vectors_,
     dual_coef_, intercept_, coef_, n_features_in_, feature_names_in_
         As in `RobustSVC`, for the machine fitted on all rows.
@@ -331,6 +364,7 @@ class RobustSVCCV(GridOfPaths, Classifies):
         gammas: Any = ("scale",),
         cv: Any = None,
         loss: str = "zero-one",
+        rule: str = "best",
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
@@ -348,6 +382,7 @@ class RobustSVCCV(GridOfPaths, Classifies):
         self.gammas = gammas
         self.cv = cv
         self.loss = loss
+        self.rule = rule
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
@@ -378,9 +413,9 @@ class RobustSVRCV(GridOfPaths, Regresses):
     ----------
     loss : {"truncated", "absolute", "squared"}
         What is least on the rows held out, as in `RobustSVR`.
-    Cs, gammas, cv, n_jobs, verbose
+    Cs, gammas, cv, rule, n_jobs, verbose
         As in `RobustSVCCV`; the folds of an integer `cv` are not shuffled.
-    kernel, degree, coef0, fit_intercept, path, theta, s, tol, cache_size
+    kernel, degree, coef0, epsilon, fit_intercept, path, theta, s, tol, cache_size
         As in `RobustSVR`.
 
     Attributes
@@ -395,9 +430,11 @@ class RobustSVRCV(GridOfPaths, Regresses):
         gammas: Any = ("scale",),
         cv: Any = None,
         loss: str = "truncated",
+        rule: str = "best",
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
+        epsilon: float = 0.0,
         fit_intercept: bool = True,
         path: str = "theta",
         theta: float = 0.0,
@@ -411,9 +448,11 @@ class RobustSVRCV(GridOfPaths, Regresses):
         self.gammas = gammas
         self.cv = cv
         self.loss = loss
+        self.rule = rule
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
+        self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.path = path
         self.theta = theta

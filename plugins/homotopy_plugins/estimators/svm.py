@@ -11,6 +11,7 @@ import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
@@ -30,7 +31,13 @@ from homotopy_plugins.estimators.folds import (
     curves_along_c,
     plain_point,
 )
-from homotopy_plugins.estimators.machine import Classifies, Regresses, RobustMachine, chosen_point
+from homotopy_plugins.estimators.machine import (
+    Classifies,
+    Regresses,
+    RobustMachine,
+    checked_rule,
+    chosen_point,
+)
 from homotopy_plugins.kernels.checks import finite
 
 __all__ = ["RobustSVC", "RobustSVR"]
@@ -46,9 +53,11 @@ class OnePoint(RobustMachine):
     gamma: Any
     robustness: Any
     loss: str
+    rule: str
     validation_fraction: float
     random_state: Any
     validation_curve_: ValidationCurve | None
+    standard_error_: float | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Trace the path and take the machine at `robustness`.
@@ -60,17 +69,18 @@ class OnePoint(RobustMachine):
         sample_weight : array (n,), optional
             Weights of the loss, in the fit and in the choice of "auto".
         """
-        rows = self._checked_rows(X, y, sample_weight)
+        rows, recipe = self._checked_rows(X, y, sample_weight), self._recipe()
         asked, loss = self._asked(), self._loss_on(rows, self.loss)
-        gamma, recipe = self._width(self.gamma, rows.X), self._recipe()
+        checked_rule(self.rule, type(self).__name__)
+        gamma = self._width(self.gamma, rows.X)
         model = recipe.model(rows, self.C, gamma)
         start, s = None, recipe.s
         if s is None:
             start, s = plain_point(recipe, model, None)[1:]
-        if asked is not None and self.path == "s":
+        if asked is not None:
             # The path goes at least as far as is asked for.
-            s = self._farther(s, asked)
-        path = self._traced(recipe.varied(model, s=s), start)
+            s, recipe = self._as_far_as(asked, s, recipe)
+        path = self._traced(recipe, recipe.varied(model, s=s), start)
         if asked is None:
             self._keep(path, *self._choose(recipe, rows, gamma, path, s, loss))
         else:
@@ -80,7 +90,7 @@ class OnePoint(RobustMachine):
     def _asked(self) -> float | None:
         """The value of `robustness`, or None for "auto"."""
         name, value = type(self).__name__, self.robustness
-        self.validation_curve_ = None
+        self.validation_curve_ = self.standard_error_ = None
         if isinstance(value, str):
             if value != "auto":
                 raise ModelError(f"{name}: robustness must be a number or 'auto', got {value!r}")
@@ -100,10 +110,27 @@ class OnePoint(RobustMachine):
             self._check_s(number)
         return number
 
+    def _as_far_as(self, asked: float, s: float, recipe: Recipe) -> tuple[float, Recipe]:
+        """The end of the path and the recipe, with `asked` on the path."""
+        if self.path == "s":
+            return self._farther(s, asked), recipe
+        if recipe.widest is None:
+            return s, recipe
+        narrowest = recipe.options["epsilon"]
+        if recipe.s is None:
+            # Here too a threshold that was not given is no less than twice the tube.
+            s = max(s, 2.0 * asked)
+        if not narrowest <= asked < s:
+            raise ModelError(
+                f"{type(self).__name__}: robustness={asked:g} lies outside the span of the "
+                f"epsilon-path, from epsilon={narrowest:g} up to the threshold s={s:g}"
+            )
+        return s, attrs.evolve(recipe, widest=max(recipe.widest, asked))
+
     def _choose(
         self, recipe: Recipe, rows: Rows, gamma: float | None, path: Path, s: float, loss: Loss
     ) -> tuple[float, str]:
-        """Where the exact curve on rows held out is least."""
+        """Where the exact curve on rows held out is least, or low enough."""
         start = path.traced[0]
         held = self._held_out(rows)
         if held.size == 0:
@@ -115,12 +142,12 @@ class OnePoint(RobustMachine):
             return start, "before"
         kept = np.setdiff1d(np.arange(rows.weight.size), held)
         begun = Begun(self.C, path.alpha(start, "before"), s)
-        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, loss)[0]
+        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, loss, with_error=True)[0]
         if found.curve is None:
             self.path_ = path
             raise TraceError(f"{type(self).__name__}: rows held out: {found.trouble}")
-        self.validation_curve_ = found.curve
-        return chosen_point(found.curve, path)
+        self.validation_curve_, self.standard_error_ = found.curve, found.error
+        return chosen_point(found.curve, path, self.rule, found.error)
 
     @abstractmethod
     def _strata(self, rows: Rows) -> list[Index]:
@@ -164,6 +191,11 @@ class RobustSVC(OnePoint, Classifies):
         The threshold on the theta-path; how far the s-path goes.
     loss : {"zero-one", "hinge"}
         What "auto" makes least on the rows held out.
+    rule : {"best", "one-standard-error"}
+        "best" is the point of the least loss.  "one-standard-error" goes no farther along the path
+        than it must: to the first point whose loss is within one standard error of the least.  The
+        simplest machine is the plain one, at the start: every outlier is a parameter of its own
+        (by how much to shift that row so that it fits), so that fewer of them are simpler.
     validation_fraction : float
         The part of the rows of each class that "auto" holds out; the machine itself is fitted on
         all rows.
@@ -190,6 +222,8 @@ class RobustSVC(OnePoint, Classifies):
         For every training row where on the path it is one, and where it first becomes one.
     validation_curve_ : ValidationCurve or None
         The exact curve behind "auto".
+    standard_error_ : float or None
+        One standard error of its least value, over the rows held out.
     certificate_ : Certificate
         The optimality conditions at `robustness_`.
     projection_ : array (n, n) or None
@@ -226,6 +260,7 @@ class RobustSVC(OnePoint, Classifies):
         s: float = 0.0,
         class_weight: Any = None,
         loss: str = "zero-one",
+        rule: str = "best",
         validation_fraction: float = 0.25,
         random_state: Any = 0,
         tol: float = 1e-8,
@@ -244,6 +279,7 @@ class RobustSVC(OnePoint, Classifies):
         self.s = s
         self.class_weight = class_weight
         self.loss = loss
+        self.rule = rule
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.tol = tol
@@ -257,38 +293,48 @@ class RobustSVC(OnePoint, Classifies):
 class RobustSVR(OnePoint, Regresses):
     """Kernel regression that outliers cannot pull.
 
-    Absolute residuals beyond a threshold s are charged with the weight theta only (see `LADRamp`).
-    At theta = 1 this is `sklearn.svm.SVR` with ``epsilon=0``; at theta = 0 a row with a larger
-    residual has no pull at all.
+    Residuals up to `epsilon` cost nothing; those beyond a threshold s are charged with the weight
+    theta only (see `EpsilonRamp`, and `LADRamp` where epsilon is 0).  At theta = 1 this is
+    `sklearn.svm.SVR` with the same `epsilon`; at theta = 0 a row with a larger residual than s has
+    no pull at all.
 
     Parameters
     ----------
     C, kernel, degree, gamma, coef0
-        As in `sklearn.svm.SVR`; there is no `epsilon`.
+        As in `sklearn.svm.SVR`.
+    epsilon : float, not negative
+        Half the width of the tube in which residuals cost nothing, as in `SVR`, but 0 unless given
+        (there it is 0.1, whatever the scale of y).  The first point of the epsilon-path.
     fit_intercept : bool
         Whether f has an intercept, as `SVR` always does.
-    path : {"theta", "s"}
-        What moves: the weight theta of outliers from 1 to 0, or the threshold s from above every
-        residual down to `s`.
+    path : {"theta", "s", "epsilon"}
+        What moves: the weight theta of outliers from 1 to 0; the threshold s from above every
+        residual down to `s`; or, with outliers at the weight `theta` from the start, the tube,
+        from `epsilon` nine tenths of the way to the threshold `s`.
     robustness : float or "auto"
-        The value of theta (1 is plain, 0 the most robust) or s.  "auto" chooses it where the loss
-        on rows held out is least; it is known for every value, not on a grid.
+        The point of the path: the value of theta (1 is plain, 0 the most robust), s or epsilon.
+        "auto" chooses it where the loss on rows held out is least; it is known for every value,
+        not on a grid.
     theta : float in [0, 1]
-        The weight of outliers on the s-path.
-    s : float, positive, or None
-        The threshold on the theta-path; how far the s-path goes.  None takes twice the spread of
+        The weight of outliers where it does not move.
+    s : float larger than `epsilon`, or None
+        The threshold, a distance from y; how far the s-path goes.  None takes twice the spread of
         the plain fit's residuals (their median over 0.6745), or half of the largest if that is
-        less.
+        less, but no less than twice `epsilon`.
     loss : {"truncated", "absolute", "squared"}
         What "auto" makes least on the rows held out.  Some of those are outliers too: "truncated"
         charges no more for a row than twice the spread of y (the median distance from its median
         over 0.6745).
+    rule : {"best", "one-standard-error"}
+        As in `RobustSVC`.  On the epsilon-path the widest tube is the simplest, with the fewest
+        support vectors, and "one-standard-error" takes the last point that is low enough.
     validation_fraction, random_state, tol, cache_size, verbose
         As in `RobustSVC`.
 
     Attributes
     ----------
-    robustness_, path_, outliers_, outlier_path_, validation_curve_, certificate_, projection_
+    robustness_, path_, outliers_, outlier_path_, validation_curve_, standard_error_,
+    certificate_, projection_
         As in `RobustSVC`.
     support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel), n_features_in_,
     feature_names_in_
@@ -303,12 +349,14 @@ class RobustSVR(OnePoint, Regresses):
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
+        epsilon: float = 0.0,
         fit_intercept: bool = True,
         path: str = "theta",
         robustness: Any = "auto",
         theta: float = 0.0,
         s: float | None = None,
         loss: str = "truncated",
+        rule: str = "best",
         validation_fraction: float = 0.25,
         random_state: Any = 0,
         tol: float = 1e-8,
@@ -320,12 +368,14 @@ class RobustSVR(OnePoint, Regresses):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.path = path
         self.robustness = robustness
         self.theta = theta
         self.s = s
         self.loss = loss
+        self.rule = rule
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.tol = tol

@@ -15,8 +15,9 @@ The threshold s is, as eps, a distance from y: 0 <= eps < s.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy.typing as npt
 
@@ -114,6 +115,20 @@ class EpsilonRamp(RegressionRamp):
         if self.epsilon_start is None:
             return max(BEYOND * self.farthest(), self.epsilon), self.epsilon
         return self.epsilon_start, self.epsilon
+
+    def widening(self, start: float, stop: float) -> Self:
+        """The same model along eps, from `start` to `stop`; both share data and columns of the
+        kernel.  Where theta < 1 a trace of it wants a start, as any eps-path with a threshold."""
+        if self.ends is not None:
+            name = type(self).__name__
+            raise ModelError(f"{name}: the tube of a line is in its ends; make another line")
+        other = copy.copy(self)
+        other.epsilon_start = self._tube(start, "epsilon_start")
+        other.epsilon = self._tube(stop, "epsilon")
+        other.path = other.parameter = "eps"
+        other.parameters = self.parameters | {"eps": other.epsilon}
+        other._set_span()
+        return other
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         theta, s, eps = self.parameters_at(t)

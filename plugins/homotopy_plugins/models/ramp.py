@@ -188,9 +188,11 @@ class RampModel(KernelModel):
         return ways
 
 
-def ramp_parameters(path: Any, theta: Any, name: str) -> tuple[str, float]:
-    """Check the choice of path and the outlier weight in [0, 1]."""
-    return _checked_path(path, RampModel.moving, name), _checked_weight(theta, name)
+def ramp_parameters(
+    path: Any, theta: Any, name: str, moving: Sequence[str] = RampModel.moving
+) -> tuple[str, float]:
+    """Check the choice of path among `moving` and the outlier weight in [0, 1]."""
+    return _checked_path(path, moving, name), _checked_weight(theta, name)
 
 
 def _checked_path(path: Any, moving: Sequence[str], name: str) -> str:
