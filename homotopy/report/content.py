@@ -93,6 +93,8 @@ class Content:
     names : list of str
         What each coordinate is called; a coordinate is called by `noun` and its name.
     certificate : dict
+    colors : list of int or None
+        A place in the palette for each piece; None for those that are left.
     field : dict or None
         A fitted function that moves with t.
     mark : dict or None
@@ -109,6 +111,7 @@ class Content:
     names: list[str]
     noun: str
     certificate: dict[str, Any]
+    colors: list[int | None]
     field: dict[str, Any] | None = None
     mark: dict[str, Any] | None = None
     notes: list[str] = attrs.Factory(list)
@@ -127,7 +130,7 @@ class Content:
             "stop": samples.stop.tolist(),
             "log": bool(min(start, stop) > 0.0 and max(start, stop) >= 30.0 * min(start, stop)),
             "pieces": self.pieces,
-            "colors": [k % len(PALETTE) for k in range(len(self.pieces))],
+            "colors": _all_coloured(self.colors),
             "noun": self.noun,
             "charts": self.charts,
             "jumps": self._jumps(segment, row, before, to),
@@ -319,8 +322,20 @@ def path_content(
         names=called,
         noun=noun,
         certificate=certificate_words(path, certify),
+        colors=[k % len(PALETTE) if name else None for k, name in _numbered(path)],
         notes=notes,
     )
+
+
+def _numbered(path: Path) -> list[tuple[int, str]]:
+    """The names of the pieces, those that have one counted from 0."""
+    names = path.problem.polylines.names
+    return [(sum(map(bool, names[:k])), name) for k, name in enumerate(names)]
+
+
+def _all_coloured(colors: list[int | None]) -> list[int]:
+    """The last colour, grey, for pieces that have none."""
+    return [len(PALETTE) - 1 if color is None else color for color in colors]
 
 
 # ---------------------------------------------------------------------- the certificate
