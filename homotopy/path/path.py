@@ -338,8 +338,8 @@ class Path:
         Parameters
         ----------
         title : str, optional
-        names : sequence (n,), optional
-            What the coordinates are called; their numbers by default.
+        names : sequence, optional
+            What the first coordinates are called; the others are called by their numbers.
         top : int
             How many coordinates the table holds at most.
         certify : bool or int

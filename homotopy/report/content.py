@@ -31,13 +31,16 @@ Index = npt.NDArray[np.int64]
 # Rows in the table unless told otherwise.
 TOP = 200
 # What a curve in the table may be off by, in parts of its range: less than a screen shows.
-THIN = 1e-3
+THIN = 2e-3
 # Points of all curves in the table together; where there are more they are thinned further.
 POINTS = 120_000
 # Coordinates named at one jump, and at all of them together.
 FLIPPED, FLIPPED_IN_ALL = 40, 20_000
 # Pieces of a validation curve that are kept as they are.
 VALIDATION = 4000
+# Places at which the model is asked whether it has an objective: where a loss begins to fall for
+# ever inside a path the curve ends.
+PLACES = 9
 # Changes of piece beyond which the page knows those of the rows in its table only.
 EVENTS = 100_000
 
@@ -166,6 +169,7 @@ class Content:
                     "k": int(self.samples.stretch_of(site.after)),
                     "before": rounded(site.objective_before, 9),
                     "after": rounded(site.objective_after, 9),
+                    "fall": rounded(site.objective_before - site.objective_after),
                     "moved": site.moved,
                     "count": int(site.flipped.size),
                     "flipped": [[self.names[i], came.get(i), went.get(i)] for i in shown],
@@ -258,13 +262,15 @@ def path_content(
         raise PathError(f"report: top must be a positive integer, got {top!r}")
     samples = Samples.of(path)
     n = int(path.segments.first_piece.size)
-    called = [str(i) for i in range(n)] if names is None else [str(name) for name in names]
-    if len(called) != n:
+    called = [str(name) for name in ([] if names is None else names)]
+    if len(called) > n:
         raise PathError(f"report: {len(called)} names were given for {counted(n, noun)}")
+    called += [str(i) for i in range(len(called), n)]
     count = n
     if rows is None:
         rows = np.argsort(-samples.travel(), kind="stable")[:top]
-    known = not any(path.problem.unanchored(float(t)).size for t in samples.ends)
+    places = np.linspace(*path.traced, PLACES)
+    known = not any(path.problem.unanchored(t).size for t in places.tolist())
     alphas, responses, objective = samples.watch(rows, objective=known)
     model, parameter = type(path.model).__name__, path.model.parameter
     start, stop = path.traced
@@ -410,15 +416,20 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
     inner = np.linspace(0.0, 1.0, 9 if np.any(c2) else 2)
     t = (curve.start[:, None] + inner * (curve.stop - curve.start)[:, None]).ravel()
     v = (c0[:, None] + inner * (c1[:, None] + inner * c2[:, None])).ravel()
-    sign = 1.0 if path.traced[1] >= path.traced[0] else -1.0
-    if sign * path.traced[0] < sign * t[0] and not math.isfinite(curve.origin):
-        t, v = np.insert(t, 0, path.traced[0]), np.insert(v, 0, v[0])
+    begin, sign = path.traced[0], 1.0 if path.traced[1] >= path.traced[0] else -1.0
+    if sign * begin < sign * t[0] and not math.isfinite(curve.origin):
+        t, v = np.insert(t, 0, begin), np.insert(v, 0, v[0])
+    ahead = int(np.sum(sign * t < sign * begin))
+    if 0 < ahead < t.size:
+        # Rows held out may be met sooner than the path on all rows begins.
+        value = np.interp(sign * begin, sign * t[ahead - 1 : ahead + 1], v[ahead - 1 : ahead + 1])
+        t, v = np.insert(t[ahead:], 0, begin), np.insert(v[ahead:], 0, value)
     if curve.start.size > VALIDATION:
         t, v = _screen(t, v)
     best = curve.best
     return {
         "kind": "line",
-        "title": f"{curve.loss} loss on held-out rows",
+        "title": f"loss on held-out rows ({curve.loss})",
         "t": t.tolist(),
         "values": [rounded(x, 9) for x in v.tolist()],
         "best": {"t": best.t, "value": rounded(best.value, 9), "interval": list(best.interval)},

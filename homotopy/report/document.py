@@ -60,7 +60,8 @@ class Report:
         # Cut at the marks first: what is put in is never searched for marks.
         page = frame.split("@@")
         page[1::2] = [parts[mark] for mark in page[1::2]]
-        return "".join(page)
+        # Half a pair of surrogates cannot be written as UTF-8.
+        return "".join(page).encode("utf-8", "replace").decode()
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, for notebooks."""
@@ -97,5 +98,4 @@ def _as_text(content: dict[str, Any]) -> str:
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # Half a pair of surrogates cannot be written as UTF-8.
-    return text.encode("utf-8", "replace").decode()
+    return text

@@ -130,17 +130,17 @@
   // Each is a map from t to [0, 1] in the order of travel, and back.
   const axes = {
     linear: {
-      name: `${data.parameter}`,
+      name: `even in ${data.parameter}`,
       to: (t) => (span ? (t - first) / (last - first) : 0.5),
       from: (x) => first + x * (last - first),
     },
     log: {
-      name: `log ${data.parameter}`,
+      name: `log of ${data.parameter}`,
       to: (t) => (span ? Math.log(t / first) / Math.log(last / first) : 0.5),
       from: (x) => first * Math.pow(last / first, x),
     },
     even: {
-      name: "break-points evenly",
+      name: "even in break-points",
       to: (t, k) => (span ? ((k ?? locate(t, "after")) + weight(k ?? locate(t, "after"), t)) / K : 0.5),
       from: (x) => {
         const k = Math.min(K - 1, Math.floor(x * K));
@@ -760,11 +760,9 @@
     jumpTable = new Sorted($("jump-list"), [
       { title: `at ${data.parameter}`, key: (r) => sign * jumps[r].t, cell: (r) => el("button", { type: "button", class: "link", onclick: (event) => { event.stopPropagation(); toJump(r); } }, format(jumps[r].t, 7)) },
       { title: "flipped", numeric: true, key: (r) => jumps[r].count, cell: (r) => String(jumps[r].count) },
-      { title: "objective falls by", numeric: true, key: (r) => fall(jumps[r]), cell: (r) => (jumps[r].moved ? format(fall(jumps[r]), 3) : "nothing moved") },
+      { title: "objective falls by", numeric: true, key: (r) => jumps[r].fall, cell: (r) => (jumps[r].moved ? format(jumps[r].fall, 3) : "nothing moved") },
     ], jumps.length, toJump);
   }
-
-  const fall = (jump) => (jump.before === null || jump.after === null ? null : jump.before - jump.after);
 
   function showJump() {
     const box = $("jump");
@@ -780,7 +778,7 @@
     if (j < 0) return;
     const jump = data.jumps[j];
     const row = (name, before, after) => el("tr", {}, el("td", {}, name), el("td", { class: "n" }, before), el("td", { class: "n" }, after));
-    const body = [row("objective", format(jump.before, 7), format(jump.after, 7))];
+    const body = [row("objective", format(jump.before, 9), format(jump.after, 9))];
     const sizes = charts.find((chart) => chart.spec.kind === "sizes");
     const k = locate(jump.t, "before");
     data.pieces.forEach((name, p) => {
@@ -918,7 +916,8 @@
 
   // ------------------------------------------------------------------ the page
 
-  $("facts").append(...data.facts.map((fact) => el("span", {}, fact)));
+  const minus = (text) => text.replace(/(^|\s)-(?=\d)/g, "$1−");
+  $("facts").append(...data.facts.map((fact) => el("span", {}, minus(fact))));
   $("t-label").textContent = `${data.parameter} =`;
   $("from").textContent = format(first, 6);
   $("to").textContent = format(last, 6);
@@ -942,7 +941,7 @@
       { title: `at ${data.parameter}`, numeric: true, cell: (r) => format(checks[r].t, 6) },
     ], checks.length);
   } else document.querySelector("#certificate details").hidden = true;
-  $("notes").append(...data.notes.map((note) => el("p", {}, note)));
+  $("notes").append(...data.notes.map((note) => el("p", {}, minus(note))));
   if (data.mark) {
     $("home").hidden = false;
     $("home").textContent = data.mark.text;

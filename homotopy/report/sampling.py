@@ -30,6 +30,8 @@ STRETCHES, NUMBERS = 3000, 400_000_000
 LEAST = 200
 # Jumps that are kept one by one at most; the largest.
 JUMPS = 1000
+# A stretch shorter than this part of the path is a pixel or less.
+BRIEF = 1.0 / 4000.0
 # Numbers held at a time.
 BLOCK = 4_000_000
 
@@ -219,6 +221,8 @@ class Samples:
         path, problem = self.path, self.path.problem
         alphas, responses = np.empty((2, 2 * len(self), rows.size))
         values = np.empty((len(self), 3)) if objective else None
+        brief = BRIEF * abs(path.traced[1] - path.traced[0])
+        breaks = {site.t for site in self.sites} if self.whole else set(self.start.tolist())
         for part, alpha, b in self.blocks():
             u = path._response(alpha, b)
             ends = slice(2 * part.start, 2 * part.stop)
@@ -228,10 +232,16 @@ class Samples:
             for k in range(part.start, part.stop):
                 i = 2 * (k - part.start)
                 t0, t1 = float(self.start[k]), float(self.stop[k])
-                values[k, 0] = problem.objective(t0, alpha[i], b[i], u[i])
                 values[k, 2] = problem.objective(t1, alpha[i + 1], b[i + 1], u[i + 1])
+                if k and t0 not in breaks:
+                    values[k, 0] = values[k - 1, 2]
+                else:
+                    values[k, 0] = problem.objective(t0, alpha[i], b[i], u[i])
                 middle = 0.5 * (t0 + t1)
-                if self.first[k] == self.last[k]:
+                if abs(t1 - t0) <= brief:
+                    # A parabola this short is a straight line to all digits shown.
+                    values[k, 1] = 0.5 * (values[k, 0] + values[k, 2])
+                elif self.first[k] == self.last[k]:
                     # Everything is straight on one segment, so its middle is a mean.
                     ends_of = (0.5 * (x[i] + x[i + 1]) for x in (alpha, b, u))
                     values[k, 1] = problem.objective(middle, *ends_of)

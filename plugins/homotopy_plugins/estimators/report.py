@@ -109,7 +109,7 @@ def _held_out(machine: RobustMachine, curve: Any) -> str:
     first, last = best.interval
     where = f"at {name} = {best.t:.6g}" if first == last else f"from {first:.6g} to {last:.6g}"
     return (
-        f"The {curve.loss} loss on rows held out is least, {best.value:.6g}, {where}. It was "
+        f"The loss on rows held out ({curve.loss}) is least, {best.value:.6g}, {where}. It was "
         "measured on paths that did not see those rows; the path on this page is that of all rows."
     )
 
