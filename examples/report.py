@@ -1,7 +1,7 @@
 """A table with wrong labels becomes a page that shows which rows they are.
 
-Fits `RobustSVC` to two moons and to the breast cancer data with 15 % of the labels wrong, writes the
-pages of both to out/, and the page of a lasso path beside them.
+Fits `RobustSVC` to two moons and to the breast cancer data with 15 % of the labels wrong, and
+writes the pages of both to out/, with that of a lasso path beside them.
 """
 
 from __future__ import annotations

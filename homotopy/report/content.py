@@ -21,7 +21,7 @@ from homotopy.report.sampling import Samples, thinned
 
 if TYPE_CHECKING:
     from homotopy.analysis.validation import ValidationCurve
-    from homotopy.path import Certificate, Path
+    from homotopy.path import Path
 
 __all__ = ["Content", "Table", "path_content", "path_report", "rounded", "validation_chart"]
 
@@ -38,6 +38,8 @@ POINTS = 120_000
 FLIPPED, FLIPPED_IN_ALL = 40, 20_000
 # Pieces of a validation curve that are kept as they are.
 VALIDATION = 4000
+# Where t grows or falls by this factor the axis may be logarithmic.
+WIDE = 30.0
 # Places at which the model is asked whether it has an objective: where a loss begins to fall for
 # ever inside a path the curve ends.
 PLACES = 9
@@ -124,14 +126,13 @@ class Content:
         samples, path = self.samples, self.samples.path
         segment, row, before, to = samples.events()
         stretch = samples.stretch_of(segment)
-        start, stop = path.traced
         data: dict[str, Any] = {
             "title": self.title,
             "facts": self.facts,
             "parameter": path.model.parameter,
             "start": samples.start.tolist(),
             "stop": samples.stop.tolist(),
-            "log": bool(min(start, stop) > 0.0 and max(start, stop) >= 30.0 * min(start, stop)),
+            "log": _is_logarithmic(path),
             "pieces": self.pieces,
             "colors": _all_coloured(self.colors),
             "noun": self.noun,
@@ -333,7 +334,17 @@ def path_content(
     )
 
 
-def _numbered(path: Path) -> list[tuple[int, str]]:
+def _is_logarithmic(path: Path) -> bool:
+    """Whether the break-points lie more evenly on a logarithmic axis."""
+    low, high = sorted(path.traced)
+    if not (low > 0.0 and high >= WIDE * low):
+        return False
+    middle = float(np.median(path.breakpoints))
+    in_logs = math.log(middle / low) / math.log(high / low)
+    return abs(in_logs - 0.5) < abs((middle - low) / (high - low) - 0.5)
+
+
+def _numbered(path: Path) -> list[tuple[int, str | None]]:
     """The names of the pieces, those that have one counted from 0."""
     names = path.problem.polylines.names
     return [(sum(map(bool, names[:k])), name) for k, name in enumerate(names)]
@@ -353,15 +364,14 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
     if certify is False:
         return {
             "ok": None,
+            "verdict": "Not checked.",
             "words": "Nothing on this page has been checked: it was made with certify=False.",
             "checks": [],
             "how": "path.certify()",
         }
     if certify is True:
         found, how = path.certify(), "path.certify()"
-        scope = (
-            f"Every one of the {points:,} break-points" if points > 1 else "The one point of it"
-        )
+        scope = f"Every one of the {points:,} break-points" if points > 1 else "The one point of it"
         if jumps:
             scope += " and both sides of " + (
                 "the jump" if jumps == 1 else f"each of the {jumps:,} jumps"
@@ -388,8 +398,10 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
             f"the largest error is {worst} where {found.tol:g} is accepted. What fails: {failed}. "
             "Do not rely on this path."
         )
+    verdict = "Yes." if certify is True else "Yes, as far as it was checked."
     return {
         "ok": found.ok,
+        "verdict": verdict if found.ok else "No.",
         "words": words,
         "how": how,
         "checks": [

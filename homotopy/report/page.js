@@ -442,6 +442,7 @@
       spec.classes.forEach((name, j) => {
         $("field-key").append(el("span", {}, shape(j), name));
       });
+      if (!data.events) return;
       const out = this.symbol(0, 5);
       out.setAttribute("class", "point out");
       out.style.fill = "none";
@@ -929,8 +930,8 @@
   if (data.field) field = new Field(data.field);
   buildRows();
   buildJumps();
-  const verdict = data.certificate.ok === null ? "Not checked. " : data.certificate.ok ? "Yes. " : "No. ";
-  $("certificate-words").append(el("span", { class: `verdict${data.certificate.ok ? "" : " bad"}` }, verdict), data.certificate.words);
+  $("certificate-words").append(el("span", { class: `verdict${data.certificate.ok ? "" : " bad"}` }, `${data.certificate.verdict} `), data.certificate.words);
+  if (data.certificate.ok === null) $("how-words").textContent = "To check it, where the path is:";
   $("how").textContent = data.certificate.how;
   if (data.certificate.checks.length) {
     const { checks } = data.certificate;

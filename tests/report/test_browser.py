@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from homotopy import Homotopy
 from homotopy.report import Report
 from homotopy_plugins import HingeRamp, Lasso, RobustSVC, RobustSVR
@@ -156,6 +157,19 @@ def test_it_shows_the_path_at_any_t(show, machine, report):
         assert margins == pytest.approx(path.response(t)[rows], abs=0.02 * size + 0.005)
 
 
+def test_it_shows_the_loss_on_held_out_rows(show, machine):
+    X = machine.path_.model.X
+    chosen = RobustSVC(C=5.0, gamma=0.7, loss="hinge").fit(X, machine.path_.model.y)
+    curve, page = chosen.validation_curve_, show(chosen.report(certify=False))
+    assert place(page) == pytest.approx(chosen.robustness_, rel=1e-15)
+    for t in (1.0, 0.93, 0.61, chosen.robustness_, 0.2, 0.0):
+        go(page, t)
+        assert shown(page, "loss on held-out rows") == pytest.approx(curve(t), rel=1e-6)
+    go(page, 0.3)
+    page.click("#home")
+    assert place(page) == pytest.approx(chosen.robustness_, rel=1e-15)
+
+
 def test_the_slider_moves_pictures_and_table(show, report):
     page = show(report)
     page.focus("#slider")
@@ -228,7 +242,8 @@ def test_a_click_on_a_jump_goes_there(show, machine, report):
     page.click("#jump-forth")
     assert place(page) == path.jumps[1].t
     go(page, 0.5 * (path.jumps[0].t + path.jumps[1].t))
-    assert not page.is_visible("#jump") and not page.is_visible("#side")
+    assert not page.is_visible("#jump")
+    assert not page.is_visible("#side")
 
 
 def test_a_click_on_a_chart_goes_there(show, report):
@@ -337,7 +352,7 @@ def test_playing_ends_at_the_end(show, report):
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.click("#play")
-    page.wait_for_function("document.getElementById('play').textContent === 'play'")
+    page.get_by_text("play", exact=True).wait_for()
     settled(page)
     assert float(page.input_value("#t")) == report.content["stop"][-1]
 

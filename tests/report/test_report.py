@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from homotopy import DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, PathError, Slope
 from homotopy.report import Report
 from homotopy.report.sampling import Samples, thinned
@@ -149,7 +150,8 @@ def test_every_path_has_a_page(name):
     assert len(data["jumps"]) == data["jumpCount"] == len({jump.t for jump in path.jumps})
     assert len(data["table"]["rows"]) == min(200, path.problem.gram.size)
     assert len(report.html.encode()) < LIMIT
-    assert "NaN" not in report.html and "Infinity" not in json.dumps(data)
+    assert "NaN" not in report.html
+    assert "Infinity" not in json.dumps(data)
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -181,7 +183,8 @@ def test_rows_of_the_table_are_within_a_pixel_of_the_path_and_exact_at_its_jumps
     for r, i in enumerate(table["rows"][:10]):
         curve = table["curves"]["response"][r]
         kept = np.cumsum(curve["i"])
-        assert kept[0] == 0 and kept[-1] == ends.size - 1
+        assert kept[0] == 0
+        assert kept[-1] == ends.size - 1
         exact = np.array([path._response(*_end(path, e))[i] for e in range(ends.size)])
         size = np.ptp(exact)
         assert curve["v"] == pytest.approx(exact[kept], abs=1e-4 * size + 1e-9)
@@ -230,7 +233,8 @@ def test_jumps_say_who_flipped_from_where_to_where():
 
 def test_a_path_without_jumps_has_none():
     data = content(PATHS["lasso"]().report())
-    assert data["jumps"] == [] and data["jumpCount"] == 0
+    assert data["jumps"] == []
+    assert data["jumpCount"] == 0
 
 
 def test_five_hundred_jumps_are_all_marked():
@@ -315,7 +319,8 @@ def test_a_path_that_fails_is_not_praised():
 
 def test_a_page_that_was_not_checked_says_so():
     words = content(PATHS["program"]().report(certify=False))["certificate"]
-    assert words["ok"] is None and "has been checked" in words["words"]
+    assert words["ok"] is None
+    assert "has been checked" in words["words"]
 
 
 # ---------------------------------------------------------------------- estimators
@@ -352,7 +357,10 @@ def test_the_boundary_is_that_of_the_machine():
     size = field["columns"] * field["lines"]
     frames = np.frombuffer(base64.b64decode(field["values"]), "<i2").reshape(-1, size)
     assert frames.shape[0] == len(field["frames"])
-    across, up = np.linspace(*field["x"], field["columns"]), np.linspace(*field["y"], field["lines"])
+    across, up = (
+        np.linspace(*field["x"], field["columns"]),
+        np.linspace(*field["y"], field["lines"]),
+    )
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     last = machine.path_.decision_function(grid, 0.0)
     assert np.abs(frames[-1] * field["scale"] - last).max() <= field["scale"]
@@ -396,7 +404,8 @@ def test_rows_as_the_user_knows_them():
     rows = data["table"]["rows"]
     assert data["table"]["names"] == [f"line {i + 2}" for i in rows]
     assert columns["town"]["cells"] == [f"town {i}" for i in rows]
-    assert columns["town"]["kind"] == "text" and columns["size"]["kind"] == "number"
+    assert columns["town"]["kind"] == "text"
+    assert columns["size"]["kind"] == "number"
     assert [cell is None for cell in columns["size"]["cells"]] == [i % 2 == 1 for i in rows]
     assert data["field"]["names"] == ["x0 as fitted", "x1 as fitted"]
 
@@ -447,6 +456,19 @@ def test_wrong_names_and_rows_are_refused():
         machine.report(X_names=["a"])
     with pytest.raises(ModelError, match="the 30 rows of the fit"):
         machine.report(X=X[:5])
+    with pytest.raises(ModelError, match="3 row_names for 30 rows"):
+        machine.report(row_names=["a", "b", "c"])
+
+
+def test_the_page_begins_at_the_machine_and_on_its_side():
+    X, y = blobs(60)
+    machine = RobustSVC(C=5.0, gamma=0.5, path="s", robustness=-0.5).fit(X, y)
+    jump = machine.path_.jumps[1].t
+    assert content(machine.at(jump).report(certify=False))["mark"]["side"] == "after"
+    start = machine.path_.traced[0]
+    mark = content(machine.at(start - 1.0).report(certify=False))["mark"]
+    assert mark["t"] == start
+    assert mark["side"] == "before"
 
 
 # ---------------------------------------------------------------------- text stays text
@@ -459,8 +481,11 @@ def test_nothing_of_the_user_is_markup():
     rows = [f"<img src=x onerror=alert({i})>" for i in range(60)]
     report = machine.report(SCRIPT, X_names=[SCRIPT, "]]>&amp;\u2028"], row_names=rows)
     page = report.html
-    assert page.count("<script") == 2 and page.count("</script>") == 2
-    assert "<img" not in page and "<!--" not in page and "<b>" not in page
+    assert page.count("<script") == 2
+    assert page.count("</script>") == 2
+    assert "<img" not in page
+    assert "<!--" not in page
+    assert "<b>" not in page
     assert f"<title>{html.escape(SCRIPT)}</title>" in page
     data = content(report)
     assert data["title"] == SCRIPT
@@ -479,13 +504,15 @@ def test_the_page_asks_for_nothing():
     assert "default-src 'none'" in page
     assert not re.search(r"(?:src|href)\s*=", page)
     assert not re.search(r"\b(?:fetch|XMLHttpRequest|import)\s*\(", page)
-    assert "innerHTML" not in page and "eval(" not in page
+    assert "innerHTML" not in page
+    assert "eval(" not in page
 
 
 def test_a_notebook_shows_a_frame():
     report = PATHS["program"]().report('a "title" <b>')
     frame = report._repr_html_()
-    assert frame.startswith("<iframe srcdoc=") and frame.endswith("</iframe>")
+    assert frame.startswith("<iframe srcdoc=")
+    assert frame.endswith("</iframe>")
     inside = re.fullmatch(r'<iframe srcdoc="([^"]*)" title="([^"]*)" .*', frame, re.S)
     assert inside is not None
     assert html.unescape(inside[1]) == report.html
@@ -567,7 +594,8 @@ def test_segments_are_joined_only_where_there_are_very_many(monkeypatch):
     monkeypatch.setattr(sampling, "LEAST", 6)
     some = Samples.of(path)
     assert len(some) <= 7 < len(whole)
-    assert some.start[0] == path.traced[0] and some.stop[-1] == path.traced[1]
+    assert some.start[0] == path.traced[0]
+    assert some.stop[-1] == path.traced[1]
     assert np.array_equal(some.stop[:-1], some.start[1:])
     for site in some.sites:
         assert site.after in some.first

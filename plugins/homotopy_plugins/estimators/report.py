@@ -65,6 +65,9 @@ def machine_report(
     if not (whole and top >= 1):
         raise ModelError(f"{who}: report: top must be a positive integer, got {top!r}")
     columns = _Columns.of(machine, X, X_names)
+    n = int(path.segments.first_piece.size)
+    if row_names is not None and len(row_names) != n:
+        raise DataError(f"{who}: report: {len(row_names)} row_names for {counted(n, 'row')}")
     order = np.asarray(machine.audit(top=None)["row"], dtype=np.int64)
     suspected = order[machine.outlier_path_.share[order] > 0.0]
     rows = suspected[:top] if suspected.size else order[: min(top, UNSUSPECTED)]
@@ -77,8 +80,11 @@ def machine_report(
         top=top,
         certify=certify,
     )
+    for one in content.charts:
+        if one["kind"] == "sizes":
+            one["title"] = "rows by their state"
     t = _within(machine.robustness_, path.traced)
-    side = "before" if t == path.traced[0] else "after"
+    side = _side(machine, t)
     named = f"{path.model.parameter} = {machine.robustness_:.6g}"
     content.mark = {"t": t, "side": side, "text": "fitted machine"}
     content.facts.insert(1, f"fitted at {named}")
@@ -102,6 +108,18 @@ def machine_report(
 
 def _within(t: float, traced: tuple[float, float]) -> float:
     return float(min(max(t, min(traced)), max(traced)))
+
+
+def _side(machine: RobustMachine, t: float) -> str:
+    """The side of t that the machine was taken from; they differ at a jump only."""
+    for side in ("after", "before"):
+        alpha = machine.path_.alpha(t, side)
+        support = np.flatnonzero(alpha)
+        if np.array_equal(support, machine.support_) and np.array_equal(
+            np.abs(alpha[support]), np.abs(machine.dual_coef_[0])
+        ):
+            return side
+    return "after"
 
 
 def _held_out(machine: RobustMachine, curve: Any) -> str:
@@ -188,9 +206,11 @@ def _suspects(
     assert here is not None
     response = path.response(here["t"], here["side"])
     if target == "label":
-        fits, classes = table.curves["response"], [str(c) for c in machine.classes_]  # type: ignore[attr-defined]
+        fits, classes = table.curves["response"], [str(c) for c in machine.classes_]
         labels = [str(given[i]) for i in rows.tolist()]
-        wrong = response[rows] < 0.0
+        # f = 0 counts as negative, as in `predict`.
+        positive = np.asarray(given[rows] == machine.classes_[1])
+        wrong = np.where(positive, response[rows] <= 0.0, response[rows] < 0.0)
         other = [classes[0] if label == classes[1] else classes[1] for label in labels]
         suggested = [o if w else g for o, w, g in zip(other, wrong.tolist(), labels, strict=True)]
         answers = [
@@ -287,7 +307,7 @@ def _field(
         drawn = np.sort(np.concatenate([content.table.rows, others[some]]))
         content.notes.append(f"{drawn.size:,} of {X.shape[0]:,} rows are drawn beside the charts.")
     kinds = (model.y > 0.0).astype(int) if labels else np.zeros(X.shape[0], dtype=int)
-    known = [piece or "on a jump" for piece in model_pieces(machine)]
+    known = machine.path_.problem.polylines.names
     return {
         "kind": "boundary" if labels else "curve",
         "title": "Decision boundary" if labels else "Fitted curve",
@@ -310,14 +330,9 @@ def _field(
         ],
         "rows": drawn.tolist(),
         "called": [content.names[i] for i in drawn.tolist()],
-        "classes": [str(c) for c in machine.classes_] if labels else ["row"],  # type: ignore[attr-defined]
+        "classes": [str(c) for c in machine.classes_] if labels else ["row"],
         "outliers": [known.index(piece) for piece in model.outlier_pieces],
     }  # fmt: skip
-
-
-def model_pieces(machine: RobustMachine) -> tuple[str, ...]:
-    """The names of the pieces as the model declares them."""
-    return tuple(machine.path_.problem.polylines.names)
 
 
 def _room(values: Array) -> tuple[float, float]:
