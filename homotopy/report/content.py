@@ -279,7 +279,7 @@ def path_content(
         f"{model}, {parameter} from {start:.6g} to {stop:.6g}",
         counted(n, noun),
         counted(int(path.breakpoints.size), "break-point"),
-        counted(len(path.jumps), "jump"),
+        counted(len(path.jumps), "jump") if path.jumps else "no jumps",
         path.status.value,
     ]
     charts: list[dict[str, Any]] = []

@@ -656,10 +656,12 @@
     $("rows-text").textContent = table.text;
     const columns = table.columns.map((column) => {
       if (column.kind === "state") {
+        const longest = Math.max(...data.pieces.map((name) => name.length));
         const chips = table.rows.map(() => {
           const swatch = el("i");
           const text = el("span");
-          const chip = el("span", { class: "chip" }, swatch, text);
+          const chip = el("span", { class: "chip live" }, swatch, text);
+          chip.style.width = `${2.6 + 0.56 * longest}em`;
           return { chip, swatch, text, piece: -1 };
         });
         live.push((k) => chips.forEach((chip, r) => {
@@ -672,7 +674,7 @@
         return { title: `${column.title} here`, cell: (r) => chips[r].chip, key: (r) => data.pieces[chips[r].piece], text: (r) => data.pieces[chips[r].piece] };
       }
       if (column.kind === "value") {
-        const values = table.rows.map(() => ({ node: el("span"), value: 0 }));
+        const values = table.rows.map(() => ({ node: el("span", { class: "live number" }), value: 0 }));
         live.push((k, t) => values.forEach((v, r) => {
           v.value = curveAt(table.curves[column.curve][r], k, t);
           v.node.textContent = format(v.value, 3);
@@ -756,7 +758,7 @@
     const { jumps } = data;
     $("jump-text").textContent = jumps.length
       ? "The path is discontinuous here: the objective falls and some change sides. A click goes there."
-      : "None: the path is continuous.";
+      : "None.";
     if (!jumps.length) return;
     jumpTable = new Sorted($("jump-list"), [
       { title: `at ${data.parameter}`, key: (r) => sign * jumps[r].t, cell: (r) => el("button", { type: "button", class: "link", onclick: (event) => { event.stopPropagation(); toJump(r); } }, format(jumps[r].t, 7)) },
@@ -948,6 +950,8 @@
     $("home").textContent = data.mark.text;
     $("home").addEventListener("click", () => moveTo(data.mark.t, data.mark.side));
   }
+  // Nothing to say beside the charts: they take the room.
+  document.querySelector("main").classList.toggle("alone", !data.field && !data.jumps.length);
   if (!data.jumps.length) {
     $("jump-back").hidden = true;
     $("jump-forth").hidden = true;
