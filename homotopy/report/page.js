@@ -841,7 +841,7 @@
     const said = [];
     for (const chart of charts) {
       if (chart.spec.kind === "sizes") continue;
-      if (chart.current !== null) said.push(`${chart.spec.kind === "line" ? "held-out loss" : chart.spec.title} ${format(chart.current, 6)}`);
+      if (chart.current !== null) said.push(`${chart.spec.kind === "line" ? "held-out loss" : chart.spec.title} ${format(chart.current, 7)}`);
     }
     $("now").textContent = said.join(" · ");
     slider.setAttribute("aria-valuetext", `${data.parameter} = ${format(t, 6)}; ${said.join("; ")}`);

@@ -70,15 +70,21 @@ def jump_sites(path: Path) -> list[JumpSite]:
     return found
 
 
+def room(path: Path) -> int:
+    """How many stretches the page of a path may have."""
+    n = int(path.segments.first_piece.size)
+    return max(LEAST, min(STRETCHES, NUMBERS // (n * 64)))
+
+
 def stretches(path: Path, sites: Sequence[JumpSite]) -> tuple[Index, Index]:
-    """The first and the last segment of every stretch, each a single segment where they are few."""
+    """The first and the last segment of every stretch, each a single segment where they are few;
+    every one of `sites` is where a stretch begins."""
     s = path.segments
-    count, n = len(s), int(s.first_piece.size)
-    most = max(LEAST, min(STRETCHES, NUMBERS // (n * 64)))
+    count, most = len(s), room(path)
     if count <= most:
         each = np.arange(count)
         return each, each
-    forced = [site.after for site in sites][: most // 2]
+    forced = [site.after for site in sites]
     # Half of the rest where t is far, half where break-points crowd.
     left = (most - len(forced)) // 2
     by_count = np.linspace(0, count - 1, left).astype(np.int64)
@@ -119,10 +125,11 @@ class Samples:
     def of(cls, path: Path) -> Samples:
         """The stretches of a path, and its largest jumps."""
         sites = jump_sites(path)
-        if len(sites) > JUMPS:
+        many = min(JUMPS, room(path) // 2)
+        if len(sites) > many:
             falls = np.array([abs(j.objective_before - j.objective_after) for j in sites])
             falls = np.where(np.isfinite(falls), falls, 0.0)
-            largest = np.sort(np.argsort(-falls, kind="stable")[:JUMPS])
+            largest = np.sort(np.argsort(-falls, kind="stable")[:many])
             sites = [sites[i] for i in largest.tolist()]
         first, last = stretches(path, sites)
         return cls(path, sites, first, last)
@@ -222,7 +229,7 @@ class Samples:
         alphas, responses = np.empty((2, 2 * len(self), rows.size))
         values = np.empty((len(self), 3)) if objective else None
         brief = BRIEF * abs(path.traced[1] - path.traced[0])
-        breaks = {site.t for site in self.sites} if self.whole else set(self.start.tolist())
+        breaks = {jump.t for jump in path.jumps} if self.whole else set(self.start.tolist())
         for part, alpha, b in self.blocks():
             u = path._response(alpha, b)
             ends = slice(2 * part.start, 2 * part.stop)

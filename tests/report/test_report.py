@@ -584,6 +584,21 @@ def test_many_rows_features_and_break_points_stay_small(n):
     assert len(report.html.encode()) < LIMIT
 
 
+def test_jumps_that_are_not_marked_are_steps_all_the_same(monkeypatch):
+    from homotopy.report import sampling
+
+    path = traced(Stairs(40))
+    monkeypatch.setattr(sampling, "JUMPS", 5)
+    data = content(path.report(certify=False))
+    assert len(data["jumps"]) == 5
+    assert data["jumpCount"] == 40
+    assert any("The 5 largest of 40 jumps" in note for note in data["notes"])
+    values = chart(data, "objective")["values"]
+    for k in (3, 17, 33):
+        assert values[k][0] == pytest.approx(path._objective_on(k, data["start"][k]), rel=1e-12)
+        assert values[k][0] < values[k - 1][2]
+
+
 def test_segments_are_joined_only_where_there_are_very_many(monkeypatch):
     from homotopy.report import sampling
 
