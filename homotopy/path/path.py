@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from homotopy.analysis.occupancy import Stays
     from homotopy.analysis.validation import ValidationCurve
     from homotopy.path.certificate import Certificate
+    from homotopy.report import Report
 
 __all__ = ["Path", "Status"]
 
@@ -321,6 +322,38 @@ class Path:
         from homotopy.analysis.report import summary
 
         return summary(self)
+
+    def report(
+        self,
+        title: str | None = None,
+        *,
+        names: Sequence[Any] | None = None,
+        top: int = 200,
+        certify: bool | int = True,
+    ) -> Report:
+        """The path as one self-contained HTML page: a slider over t, and with it the objective, the
+        sizes of the partition, the jumps and who flips at them, the coordinates that move most, and
+        the certificate in plain words.
+
+        Parameters
+        ----------
+        title : str, optional
+        names : sequence, optional
+            What the first coordinates are called; the others are called by their numbers.
+        top : int
+            How many coordinates the table holds at most.
+        certify : bool or int
+            Whether the path is certified for the page; a number looks at about so many places only
+            (`certify(sample=...)`).
+
+        Returns
+        -------
+        Report
+            ``.write_html(file)``, ``.open()``, ``.html``; it shows itself in a notebook.
+        """
+        from homotopy.report import path_report
+
+        return path_report(self, title, names=names, top=top, certify=certify)
 
     # ------------------------------------------------------------------ files
 

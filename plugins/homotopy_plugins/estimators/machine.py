@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -33,6 +34,7 @@ from homotopy import (
     ValidationCurve,
 )
 from homotopy.analysis.losses import Loss
+from homotopy.report import Report
 from homotopy_plugins.estimators.audit import Fits, table
 from homotopy_plugins.estimators.folds import (
     SPREADS,
@@ -317,6 +319,51 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
                 "first": stays.first[rows],
                 "share": stays.share[rows],
             }
+        )
+
+    def report(
+        self,
+        title: str | None = None,
+        *,
+        X: Any = None,
+        X_names: Sequence[Any] | None = None,
+        row_names: Sequence[Any] | None = None,
+        top: int = 200,
+        certify: bool | int = True,
+    ) -> Report:
+        """The machine as one self-contained HTML page with a slider over its path.
+
+        It shows the objective, the loss on held-out rows and who is an outlier at every value of
+        robustness, the jumps, the suspected rows with their features, labels and margins (targets
+        and residuals), the decision boundary of two features (the fitted curve of one), and the
+        certificate in plain words.
+
+        Parameters
+        ----------
+        title : str, optional
+        X : array, sparse matrix or DataFrame (n, any), optional
+            The rows as they are to be shown, where the machine was fitted on something made of
+            them (scaled, say); what it was fitted on by default.
+        X_names : sequence of str, optional
+            What the columns of X are called; their names in a DataFrame by default.
+        row_names : sequence (n,), optional
+            What the rows are called; their numbers, from 0, by default.
+        top : int
+            How many suspected rows are shown at most.
+        certify : bool or int
+            Whether the whole path is certified for the page; a number looks at about so many
+            places only.
+
+        Returns
+        -------
+        Report
+            ``.write_html(file)``, ``.open()``, ``.html``; it shows itself in a notebook.
+        """
+        from homotopy_plugins.estimators.report import machine_report
+
+        check_is_fitted(self)
+        return machine_report(
+            self, title, X=X, X_names=X_names, row_names=row_names, top=top, certify=certify
         )
 
     @abstractmethod

@@ -1,0 +1,285 @@
+"""What a page needs of a path: values at both ends of its segments, and curves a screen can show.
+
+Segments are kept as they are up to a number of them; beyond that neighbours are joined into
+stretches, never across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in
+the order of travel, and a curve is a list of ends with a value at each: straight lines between,
+and a break where ends 2k - 1 and 2k (the same t) have two values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["Curve", "JumpSite", "Samples", "jump_sites", "stretches", "thinned"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Stretches on a page at most, and how many numbers may be computed for them on a large problem.
+STRETCHES, NUMBERS = 3000, 400_000_000
+# No fewer than so many, however large the problem.
+LEAST = 200
+# Jumps that are kept one by one at most; the largest.
+JUMPS = 1000
+# A stretch shorter than this part of the path is a pixel or less.
+BRIEF = 1.0 / 4000.0
+# Numbers held at a time.
+BLOCK = 4_000_000
+
+
+@attrs.frozen(eq=False)
+class JumpSite:
+    """All jumps at one t: the segments on both sides, and the coordinates that flipped."""
+
+    t: float
+    before: int
+    after: int
+    flipped: Index
+    objective_before: float
+    objective_after: float
+    moved: bool
+
+
+def jump_sites(path: Path) -> list[JumpSite]:
+    """The jumps of a path in the order of travel, those at one t together."""
+    found: list[JumpSite] = []
+    records: dict[float, list[Any]] = {}
+    for jump in path.jumps:
+        records.setdefault(jump.t, []).append(jump)
+    for t, here in records.items():
+        found.append(
+            JumpSite(
+                t=t,
+                before=path._locate(t, "before")[0],
+                after=path._locate(t, "after")[0],
+                flipped=np.unique(np.concatenate([jump.flipped for jump in here])),
+                objective_before=here[0].objective_before,
+                objective_after=here[-1].objective_after,
+                moved=any(jump.moved for jump in here),
+            )
+        )
+    return found
+
+
+def room(path: Path) -> int:
+    """How many stretches the page of a path may have."""
+    n = int(path.segments.first_piece.size)
+    return max(LEAST, min(STRETCHES, NUMBERS // (n * 64)))
+
+
+def stretches(path: Path, sites: Sequence[JumpSite]) -> tuple[Index, Index]:
+    """The first and the last segment of every stretch, each a single segment where they are few;
+    every one of `sites` is where a stretch begins."""
+    s = path.segments
+    count, most = len(s), room(path)
+    if count <= most:
+        each = np.arange(count)
+        return each, each
+    forced = [site.after for site in sites]
+    # Half of the rest where t is far, half where break-points crowd.
+    left = (most - len(forced)) // 2
+    by_count = np.linspace(0, count - 1, left).astype(np.int64)
+    sign = 1.0 if s.stop[-1] >= s.start[0] else -1.0
+    places = np.linspace(s.start[0], s.stop[-1], left)
+    by_t = np.searchsorted(sign * s.start, sign * places, side="right") - 1
+    first = np.unique(np.clip(np.concatenate([[0], forced, by_count, by_t]), 0, count - 1))
+    return first.astype(np.int64), np.append(first[1:] - 1, count - 1).astype(np.int64)
+
+
+@attrs.frozen(eq=False)
+class Curve:
+    """Values at some ends of stretches, straight in t between them."""
+
+    end: Index
+    value: Array
+
+
+@attrs.frozen(eq=False)
+class Samples:
+    """A path at both ends of its stretches.
+
+    Attributes
+    ----------
+    path : Path
+    sites : list of JumpSite
+        The jumps that are kept one by one.
+    first, last : arrays (K,)
+        The segments of each stretch.
+    """
+
+    path: Path
+    sites: list[JumpSite]
+    first: Index
+    last: Index
+
+    @classmethod
+    def of(cls, path: Path) -> Samples:
+        """The stretches of a path, and its largest jumps."""
+        sites = jump_sites(path)
+        many = min(JUMPS, room(path) // 2)
+        if len(sites) > many:
+            falls = np.array([abs(j.objective_before - j.objective_after) for j in sites])
+            falls = np.where(np.isfinite(falls), falls, 0.0)
+            largest = np.sort(np.argsort(-falls, kind="stable")[:many])
+            sites = [sites[i] for i in largest.tolist()]
+        first, last = stretches(path, sites)
+        return cls(path, sites, first, last)
+
+    def __len__(self) -> int:
+        return int(self.first.size)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every segment is a stretch of its own."""
+        return len(self) == len(self.path.segments)
+
+    @property
+    def start(self) -> Array:
+        """Where each stretch begins."""
+        return np.asarray(self.path.segments.start[self.first])
+
+    @property
+    def stop(self) -> Array:
+        """Where each stretch ends."""
+        return np.asarray(self.path.segments.stop[self.last])
+
+    @property
+    def ends(self) -> Array:
+        """t at ends 2k and 2k + 1 of every stretch k."""
+        return np.stack([self.start, self.stop], axis=1).ravel()
+
+    def stretch_of(self, segment: Any) -> Index:
+        """The stretch that holds a segment."""
+        return np.asarray(np.searchsorted(self.first, segment, side="right") - 1, dtype=np.int64)
+
+    # ------------------------------------------------------------------ pieces
+
+    def events(self) -> tuple[Index, Index, Index, Index]:
+        """Every change of piece in the order of travel: segment, coordinate, from, to."""
+        s = self.path.segments
+        segment = np.repeat(np.arange(len(s)), np.diff(s.event))
+        order = np.argsort(s.changed, kind="stable")
+        row, to = s.changed[order], s.changed_to[order]
+        same = np.append(False, row[1:] == row[:-1])[: row.size]
+        came = np.where(same, np.roll(to, 1), s.first_piece[row])
+        before = np.empty_like(came)
+        before[order] = came
+        return segment, np.asarray(s.changed), before, np.asarray(s.changed_to)
+
+    def counts(self) -> Index:
+        """How many coordinates are on each piece at the end of every stretch, (K, pieces)."""
+        s = self.path.segments
+        segment, _, before, to = self.events()
+        kinds = len(self.path.problem.polylines.names)
+        stretch = self.stretch_of(segment)
+        change = np.zeros((len(self), kinds), dtype=np.int64)
+        np.add.at(change, (stretch, to), 1)
+        np.add.at(change, (stretch, before), -1)
+        return np.asarray(np.bincount(s.first_piece, minlength=kinds) + np.cumsum(change, axis=0))
+
+    # ------------------------------------------------------------------ values
+
+    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
+        """alpha and b at both ends of some stretches at a time: (2 k, n) and (2 k, m)."""
+        n = int(self.path.segments.first_piece.size)
+        size = max(1, BLOCK // (2 * n))
+        for begin in range(0, len(self), size):
+            part = slice(begin, min(begin + size, len(self)))
+            alpha, b = self._at_ends(range(2 * part.start, 2 * part.stop))
+            yield part, alpha, b
+
+    def _at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+        path, alpha, b = self.path, [], []
+        start, stop = self.start, self.stop
+        for end in ends:
+            k, late = divmod(end, 2)
+            segment, t = (self.last[k], stop[k]) if late else (self.first[k], start[k])
+            # The end itself is stored; a weight of exactly 1 returns it as it is.
+            alpha.append(path._alpha_on(int(segment), float(t)))
+            b.append(path._b_on(int(segment), float(t)))
+        return np.stack(alpha), np.stack(b)
+
+    def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+        """alpha (k, n) and b (k, m) at some ends."""
+        return self._at_ends(ends)
+
+    def travel(self) -> Array:
+        """How far alpha of each coordinate goes along the path, jumps included."""
+        n = int(self.path.segments.first_piece.size)
+        total, previous = np.zeros(n), None
+        for _, alpha, _ in self.blocks():
+            joined = alpha if previous is None else np.vstack([previous, alpha])
+            total += np.abs(np.diff(joined, axis=0)).sum(axis=0)
+            previous = alpha[-1:]
+        return total
+
+    def watch(self, rows: Index, objective: bool) -> tuple[Array, Array, Array | None]:
+        """alpha and response of `rows` at all ends, (2 K, rows) each, and the objective (K, 3) at
+        the beginning, in the middle and at the end of every stretch."""
+        path, problem = self.path, self.path.problem
+        alphas, responses = np.empty((2, 2 * len(self), rows.size))
+        values = np.empty((len(self), 3)) if objective else None
+        brief = BRIEF * abs(path.traced[1] - path.traced[0])
+        breaks = {jump.t for jump in path.jumps} if self.whole else set(self.start.tolist())
+        for part, alpha, b in self.blocks():
+            u = path._response(alpha, b)
+            ends = slice(2 * part.start, 2 * part.stop)
+            alphas[ends], responses[ends] = alpha[:, rows], u[:, rows]
+            if values is None:
+                continue
+            for k in range(part.start, part.stop):
+                i = 2 * (k - part.start)
+                t0, t1 = float(self.start[k]), float(self.stop[k])
+                values[k, 2] = problem.objective(t1, alpha[i + 1], b[i + 1], u[i + 1])
+                if k and t0 not in breaks:
+                    values[k, 0] = values[k - 1, 2]
+                else:
+                    values[k, 0] = problem.objective(t0, alpha[i], b[i], u[i])
+                middle = 0.5 * (t0 + t1)
+                if abs(t1 - t0) <= brief:
+                    # A parabola this short is a straight line to all digits shown.
+                    values[k, 1] = 0.5 * (values[k, 0] + values[k, 2])
+                elif self.first[k] == self.last[k]:
+                    # Everything is straight on one segment, so its middle is a mean.
+                    ends_of = (0.5 * (x[i] + x[i + 1]) for x in (alpha, b, u))
+                    values[k, 1] = problem.objective(middle, *ends_of)
+                else:
+                    values[k, 1] = path._objective_on(*path._locate(middle, "after"))
+        return alphas, responses, values
+
+
+def thinned(t: Array, value: Array, tol: float) -> Curve:
+    """The fewest of the ends (greedily) that leave `value` within `tol` of straight lines.
+
+    A step from end 2k - 1 to end 2k by more than `tol` is a break: both its ends stay, as do the
+    first and the last.
+    """
+    keep = np.zeros(t.size, dtype=bool)
+    keep[[0, -1]] = True
+    inner = np.arange(1, t.size - 1, 2)
+    broken = inner[np.abs(value[inner + 1] - value[inner]) > tol]
+    keep[broken], keep[broken + 1] = True, True
+    runs = [pair for pair in pairwise(np.flatnonzero(keep).tolist()) if pair[1] - pair[0] > 1]
+    while runs:
+        low, high = runs.pop()
+        length = t[high] - t[low]
+        weight = (t[low + 1 : high] - t[low]) / (length if length else 1.0)
+        line = value[low] + weight * (value[high] - value[low])
+        off = np.abs(value[low + 1 : high] - line)
+        worst = int(np.argmax(off))
+        if off[worst] <= tol:
+            continue
+        middle = low + 1 + worst
+        keep[middle] = True
+        runs += [(a, z) for a, z in ((low, middle), (middle, high)) if z - a > 1]
+    end = np.flatnonzero(keep)
+    return Curve(end, value[end])
