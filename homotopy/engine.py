@@ -494,8 +494,9 @@ class _Trace:
             tracker.judge(problem.target(self.start))
         self.first_piece, self.begun = tracker.piece.copy(), True
         if self.callback is not None and not problem.unanchored(self.start).size:
-            point = tracker.alpha, tracker.b, tracker.u
-            self.first_objective = problem.objective(self.start, *point)
+            self.first_objective = problem.objective(
+                self.start, tracker.alpha, tracker.b, tracker.u
+            )
         tracker.start_record()
         if self.start == self.stop or free:
             # A free intercept goes to one end of its interval as soon as t moves.
