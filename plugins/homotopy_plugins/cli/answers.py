@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -209,10 +210,10 @@ class OneLine(TyperGroup):
         except Exception as error:
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
-            self._end(command, error)
+            self._end(command, error, given)
         sys.exit(code if isinstance(code, int) else 0)
 
-    def _end(self, command: str, error: Exception) -> NoReturn:
+    def _end(self, command: str, error: Exception, given: list[str]) -> NoReturn:
         kind = type(error).__name__
         if kind == "Abort":
             sys.stderr.write(f"{command}: interrupted\n")
@@ -221,10 +222,12 @@ class OneLine(TyperGroup):
             # An option or an argument that typer does not take.
             context = getattr(error, "ctx", None)
             command = getattr(context, "command_path", command)
-            text = one_line(error.format_message()).rstrip(".")
+            text = _with_value(one_line(error.format_message()).rstrip("."), given)
             refuse(command, f"{text}; '{command} --help' lists what it takes")
         if isinstance(error, HomotopyError):
             refuse(command, str(error))
+        if isinstance(error, ImportError):
+            refuse(command, f"{error}")
         if isinstance(error, MemoryError):
             refuse(command, "the memory of this machine is not enough; take fewer rows or columns")
         if isinstance(error, OSError):
@@ -234,6 +237,19 @@ class OneLine(TyperGroup):
             command,
             f"unexpected {kind}: {error} (set {TRACEBACK}=1 to see where, and please report it)",
         )
+
+
+def _with_value(text: str, given: list[str]) -> str:
+    """What typer says of a value, with the value; not all of its versions name it."""
+    found = re.search(r"Invalid value for .*?(--?[\w-]+)", text)
+    if found is None:
+        return text
+    for k, word in enumerate(given):
+        name, sign, value = word.partition("=")
+        if name == found[1]:
+            value = value if sign else "".join(given[k + 1 : k + 2])
+            return text if repr(value) in text else f"{text}, got {value!r}"
+    return text
 
 
 def leave(code: int) -> NoReturn:

@@ -29,8 +29,10 @@ class Audited:
         self.report.write_html(file)
 
     @property
-    def summary(self) -> str:
-        return str(self.report.summary())
+    def sentence(self) -> str:
+        """How many rows are wrong: the first line of the summary, whose others repeat the notes and
+        the table."""
+        return str(self.report.summary()).strip().split("\n")[0]
 
     @property
     def notes(self) -> list[str]:
@@ -47,7 +49,8 @@ def audited(X: Any, y: Any, place: Any, **options: Any) -> Audited:
         raise
     except (TypeError, ValueError) as error:
         raise CommandError(f"audit: {error}") from error
-    frame = report.to_frame()
+    # Rows are named by their place in the file; a number among those handed over would mislead.
+    frame = report.to_frame().drop(columns="row", errors="ignore")
     if not hasattr(X, "iloc"):
         # A matrix has no index: its rows are counted.
         frame = frame.set_axis(place[frame.index.to_numpy()], axis=0)

@@ -73,6 +73,11 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
     if not there.any():
         raise CommandError(f"{table.source}: the target {name!r} is missing in every row")
     rows, without = np.flatnonzero(there), np.flatnonzero(~there)
+    if rows.size < 2:
+        raise CommandError(
+            f"{table.source} has one row with a target, {table.where(int(rows[0]))}; nothing can "
+            "be learnt from it"
+        )
     numeric = not wrong.size
     different = np.unique(values[rows]) if numeric else np.empty(0)
     if numeric and not np.all(np.abs(different) <= LARGEST):

@@ -34,6 +34,8 @@ from homotopy_plugins.cli.arguments import (
 from homotopy_plugins.cli.encoding import Choice, kinds_of
 from homotopy_plugins.cli.tables import Table, read_table
 
+# Columns for people; --csv and --json have all.
+READ = ("label_quality", "given_label", "predicted_label", "reason")
 # Suspected rows printed at most; all are in --csv and --json.
 SHOWN = 30
 
@@ -147,9 +149,8 @@ def _tell_audit(
     suspected = [row for row, is_one in zip(records, found.suspected, strict=True) if is_one]
     # How many are shown says nothing about how many are suspected.
     shown = (records if top is not None else suspected)[: top or SHOWN]
-    hidden = {"is_label_issue", "is_issue", "suspected", "share"}
-    kept = [k for k, name in enumerate(columns) if name not in hidden]
-    text = [found.summary]
+    kept = [k for k, name in enumerate(columns) if name in (counted, *READ)] or [0]
+    text = [found.sentence]
     if shown:
         text += ["", voice.table([columns[k] for k in kept], [[r[k] for k in kept] for r in shown])]
     if top is None and len(suspected) > len(shown):
@@ -159,8 +160,9 @@ def _tell_audit(
         {
             "rows": len(records),
             "suspected": len(suspected),
-            f"{counted}s": [row[0] for row in suspected],
-            "summary": found.summary,
+            # In a file without lines "rows" is taken already.
+            "lines" if counted == "line" else "rows_suspected": [row[0] for row in suspected],
+            "summary": found.sentence,
             "table": [dict(zip(columns, row, strict=True)) for row in shown],
         },
     )

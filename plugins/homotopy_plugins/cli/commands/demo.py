@@ -48,7 +48,7 @@ def demo(
         hit = int(np.isin(flagged, planted.lines).sum())
         share = 100.0 * hit / planted.lines.size
         text = (
-            f"{found.summary}\n\n"
+            f"{found.sentence}\n"
             f"planted: {planted.lines.size} wrong labels; suspected: {flagged.size} rows; "
             f"found: {hit} of the planted ones ({share:.0f} %), "
             f"{flagged.size - hit} suspected without reason\n"
