@@ -70,7 +70,12 @@ def _tell_plugin(name: str, voice: Voice) -> None:
     taken = [one for one in options if one in INPUTS]
     free = [option for option in options.values() if option.name not in INPUTS]
     needed = [option.name for option in free if option.required]
-    rest = [option.told() for option in free if not option.required]
+    rest = [
+        # The one default that is another on the command line.
+        "fit_intercept=True" if option.name == "fit_intercept" else option.told()
+        for option in free
+        if not option.required
+    ]
     text = [f"{name}: {first_line(kind)}"]
     text.append(f"  from the table: {', '.join(taken) or 'nothing'}")
     text.append(f"  needed: {', '.join(needed) or 'nothing'}")
