@@ -67,14 +67,8 @@ RECOVERIES = 3
 class Progress:
     """What a callback sees after each break-point, and meanwhile where one takes long.
 
-    Attributes
-    ----------
-    t : float
-    breakpoints, jumps : int
-        How many there were so far.
-    objective : float
-        That at the start or, once there was a jump, just after the latest one (between jumps it
-        takes a product with all of Q); NaN where it is not known on the way.
+    The objective is that at the start or, once there was a jump, just after the latest one (in
+    between it would take a product with all of Q); NaN where it is not known on the way.
     """
 
     t: float
