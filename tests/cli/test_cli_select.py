@@ -234,3 +234,37 @@ def test_numeric_targets_are_said_to_be_what_they_are_taken_for(tmp_path):
     data = write(tmp_path / "data.csv", csv_of(X, Y, words=("0", "1")))
     done = run("select", data, "-t", "y", "--Cs", "1", "--cv", "3", "--out", out)
     assert "2 different values: classification" in done.stderr
+
+
+def test_the_report_is_handed_rows_as_they_are_in_the_file(tmp_path, monkeypatch):
+    handed = {}
+
+    class Page:
+        def write_html(self, file):
+            with open(file, "w") as stream:
+                stream.write("<html>")
+
+    def report(self, **options):
+        handed.update(options)
+        return Page()
+
+    monkeypatch.setattr(RobustSVCCV, "report", report, raising=False)
+    data, page = write(tmp_path / "data.csv", mixed(WORDS)), tmp_path / "r.html"
+    out = tmp_path / "m.npz"
+    arguments = ["--Cs", "1", "--cv", "3", "--out", out, "--report", page]
+    result = run("select", data, "-t", "y", *arguments)
+    assert result.exit_code == 0, result.stderr
+    assert page.exists()
+    assert list(handed["X"].columns) == ["a", "b", "colour"]
+    assert handed["row_names"][:2] == ["line 2", "line 3"]
+
+
+def test_without_reports_the_command_says_so(tmp_path, monkeypatch):
+    for kind in RobustSVCCV.__mro__:
+        if "report" in vars(kind):
+            monkeypatch.delattr(kind, "report")
+    data = write(tmp_path / "data.csv", mixed(WORDS))
+    out, page = tmp_path / "m.npz", tmp_path / "r.html"
+    result = run("select", data, "-t", "y", "--out", out, "--report", page)
+    refused(result, "has no report of an estimator")
+    assert not out.exists()

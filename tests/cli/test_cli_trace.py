@@ -411,11 +411,18 @@ class Page:
 
 
 def test_reports(tmp_path, data, saved, monkeypatch):
-    monkeypatch.setattr(Path, "report", lambda self, **_: Page(), raising=False)
+    handed = []
+
+    def report(self, **options):
+        handed.append(options["names"])
+        return Page()
+
+    monkeypatch.setattr(Path, "report", report, raising=False)
     page = tmp_path / "r.html"
     result = run("report", saved, "--out", page)
     assert result.exit_code == 0, result.stderr
     assert page.read_text() == "<html>"
+    assert handed[0][:2] == ["line 2", "line 3"]
     page.unlink()
     result = run("trace", data, "-t", "y", "--C", "1", "--report", page)
     assert result.exit_code == 0, result.stderr

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from homotopy_plugins.cli.answers import CommandError, close_to, listed
 from homotopy_plugins.cli.tables import Column, Table
 
-__all__ = ["Category", "Choice", "Encoding", "Number", "kinds_of"]
+__all__ = ["Category", "Choice", "Encoding", "Number", "frame_of", "kinds_of"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -378,6 +378,24 @@ def _category(column: Column) -> Category:
     kept = ordered if len(ordered) <= CATEGORIES else ordered[: CATEGORIES - 1]
     known = tuple(sorted(kept, key=lambda word: (word is None, word or "")))
     return Category(column.name, known, len(ordered) > len(kept))
+
+
+def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:
+    """The columns as they are, indexed by where rows stand in the file."""
+    import pandas as pd
+
+    if table.matrix is not None:
+        return table.matrix
+    kinds = kinds_of(table, choice.category, notes)
+    made = {}
+    for column in table.columns:
+        if kinds.get(column.name) == "number":
+            made[column.name] = column.numbers()[0]
+        elif kinds.get(column.name) == "category":
+            made[column.name] = np.array(column.words(), dtype=object)
+    if not made:
+        raise CommandError(f"{table.source}: no column is left to learn from beside the target")
+    return pd.DataFrame(made, index=pd.Index(table.place, name=table.counted))
 
 
 def choice_to_json(choice: Choice) -> dict[str, Any]:

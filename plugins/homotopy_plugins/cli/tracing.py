@@ -68,7 +68,7 @@ def _watching(model: LossModel, voice: Voice) -> Iterator[Tell | None]:
         TextColumn("{task.fields[name]}"),
         BarColumn(),
         TextColumn("{task.fields[t]}"),
-        TextColumn("{task.fields[breakpoints]} break-points, {task.fields[jumps]} jumps"),
+        TextColumn("break-points {task.fields[breakpoints]}, jumps {task.fields[jumps]}"),
         TextColumn("{task.fields[objective]}"),
         TimeElapsedColumn(),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from homotopy_plugins.cli import outside
@@ -31,7 +30,7 @@ from homotopy_plugins.cli.arguments import (
     voice_of,
     write_csv,
 )
-from homotopy_plugins.cli.encoding import Choice, kinds_of
+from homotopy_plugins.cli.encoding import Choice, frame_of
 from homotopy_plugins.cli.tables import Table, read_table
 
 # Columns for people; --csv and --json have all.
@@ -96,7 +95,7 @@ def audited(
             f"{table.source}: the target {target.name!r} has one value ({target.classes[0]}); "
             "nothing tells which rows are wrong"
         )
-    X = _frame(rows, choice, notes)
+    X = frame_of(rows, choice, notes)
     for note in notes:
         voice.note(note)
     options: dict[str, Any] = {"cv": cv, "random_state": seed, "task": target.task}
@@ -107,24 +106,6 @@ def audited(
     for note in found.notes:
         voice.note(note)
     return found, table.counted
-
-
-def _frame(table: Table, choice: Choice, notes: list[str]) -> Any:
-    """The columns as they are, indexed by where rows stand in the file."""
-    import pandas as pd
-
-    if table.matrix is not None:
-        return table.matrix
-    kinds = kinds_of(table, choice.category, notes)
-    made = {}
-    for column in table.columns:
-        if kinds.get(column.name) == "number":
-            made[column.name] = column.numbers()[0]
-        elif kinds.get(column.name) == "category":
-            made[column.name] = np.array(column.words(), dtype=object)
-    if not made:
-        raise CommandError(f"{table.source}: no column is left to learn from beside the target")
-    return pd.DataFrame(made, index=pd.Index(table.place, name=table.counted))
 
 
 def _tell_audit(

@@ -6,6 +6,7 @@ import io
 import os
 from typing import Annotated, Any
 
+import attrs
 import numpy as np
 import typer
 
@@ -24,11 +25,10 @@ from homotopy_plugins.cli.arguments import (
     rows_of,
     voice_of,
 )
-from homotopy_plugins.cli.encoding import Choice
-from homotopy_plugins.cli.recipes import restored
+from homotopy_plugins.cli.recipes import Ingredients, restored
 from homotopy_plugins.cli.tables import read_table
 
-__all__ = ["certify", "plot", "proof_data", "report"]
+__all__ = ["certify", "plot", "proof_data", "report", "write_report"]
 
 PICTURES = ("alpha", "objective", "partition", "validation")
 
@@ -155,21 +155,13 @@ def _curve(found: Any, file: str, target: str | None, voice: Voice) -> Any:
     if recipe.encoding is None:
         raise CommandError(f"{recipe.plugin} is not made from columns; it has no held-out rows")
     notes: list[str] = []
-    choice = recipe.choice
-    if target is not None:
-        choice = Choice(**{**_as_dict(choice), "target": target})
+    choice = recipe.choice if target is None else attrs.evolve(recipe.choice, target=target)
     table = read_table(file, recipe.reading)
     rows, held = rows_of(table, choice, [])
     X = recipe.encoding.apply(rows, notes)
     for note in notes:
         voice.note(note)
     return found.path.validation_curve(X, held.values)
-
-
-def _as_dict(choice: Choice) -> dict[str, Any]:
-    import attrs
-
-    return attrs.asdict(choice)
 
 
 def report(
@@ -192,5 +184,17 @@ def report(
         found = restored(file, data, target, notes)
         for note in notes:
             voice.note(note)
-        outside.report_of(found.path, "a path").write_html(out)
+        write_report(found.path, found.made, out)
         voice.note(f"report: {out}")
+
+
+def write_report(path: Path, made: Ingredients, file: str) -> None:
+    """The interactive report of a path, with its coordinates called as in the file."""
+    size, table, encoding = path.problem.gram.size, made.table, made.recipe.encoding
+    names: list[str] | None = None
+    if size == table.size:
+        names = [f"{table.counted} {place}" for place in table.place.tolist()]
+    elif encoding is not None and size == len(encoding.names):
+        names = encoding.names
+    title = f"{made.recipe.plugin} of {table.source}"
+    outside.report_of(path, "a path", title=title, names=names).write_html(file)

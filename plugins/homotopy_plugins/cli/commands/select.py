@@ -40,7 +40,7 @@ from homotopy_plugins.cli.arguments import (
     status,
     voice_of,
 )
-from homotopy_plugins.cli.encoding import Encoding
+from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.cli.tables import Table, read_table
 from homotopy_plugins.cli.targets import Target, two_classes
@@ -152,7 +152,15 @@ def select(
         machine.save(out)
         voice.note(f"machine: {out}")
         if report is not None:
-            outside.report_of(search, "an estimator").write_html(report)
+            shown = None if rows.matrix is not None else frame_of(rows, choice, [])
+            names = [f"{rows.counted} {place}" for place in rows.place.tolist()]
+            outside.report_of(
+                search,
+                "an estimator",
+                title=f"{goal.name} of {table.source}",
+                X=shown,
+                row_names=names,
+            ).write_html(report)
             voice.note(f"report: {report}")
         _tell_search(search, machine, rows, goal, voice)
 

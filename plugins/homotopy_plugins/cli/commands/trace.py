@@ -29,7 +29,7 @@ from homotopy_plugins.cli.arguments import (
     reading_of,
     voice_of,
 )
-from homotopy_plugins.cli.commands.saved import proof_data
+from homotopy_plugins.cli.commands.saved import proof_data, write_report
 from homotopy_plugins.cli.options import settings_of
 from homotopy_plugins.cli.recipes import checked_plugin, mix
 from homotopy_plugins.cli.tables import read_table
@@ -132,7 +132,7 @@ def trace(
         if out is not None:
             voice.note(f"path: {keep(found)}")
         if report is not None:
-            outside.report_of(found, "a path").write_html(report)
+            write_report(found, made, report)
             voice.note(f"report: {report}")
         proof = found.certify() if certify else None
         text = found.summary() if proof is None else f"{found.summary()}\n{proof}"
