@@ -1,7 +1,8 @@
 """Run the Python examples of README and docs and compare what they print with what is shown.
 
 A fenced block marked `python` is run; a block marked `text` directly after it is its output.
-The blocks of one file share their names, like cells of a notebook.
+The blocks of one file share their names, like cells of a notebook.  A block marked `sh` is run
+where its output is shown, if every line of it is a command of ours (`homotopy ...`); stdout counts.
 
     python docs/snippets.py            compare; exit code 1 where a page shows something else
     python docs/snippets.py --write    write the output of this run into the pages
@@ -13,6 +14,8 @@ import contextlib
 import io
 import os
 import re
+import shlex
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\n*^```text\n(?P<shown>.*?)^```\n)?", re.M | re.S
+    r"^```(?P<kind>python|sh)\n(?P<code>.*?)^```\n(?:\n*^```text\n(?P<shown>.*?)^```\n)?",
+    re.M | re.S,
 )
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 # Below this a number is rounding; it and the place where it was found differ between machines.
@@ -33,6 +37,18 @@ def run(code: str, names: dict[str, object]) -> str:
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "<example>", "exec"), names)
     return printed.getvalue()
+
+
+def run_commands(lines: list[str]) -> str:
+    """What commands of ours print, one after the other."""
+    printed = ""
+    for line in lines:
+        command = [sys.executable, "-m", "homotopy_plugins.cli", *shlex.split(line)[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{line}: {done.stderr}")
+        printed += done.stdout
+    return printed
 
 
 def same(shown: str, printed: str) -> bool:
@@ -59,8 +75,13 @@ def check(page: Path, write: bool) -> list[str]:
     text, names, wrong, pieces, end = page.read_text(), {"__name__": page.stem}, [], [], 0
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
+        commands = block["code"].splitlines() if block["kind"] == "sh" else []
+        if commands and (
+            block["shown"] is None or not all(c.startswith("homotopy ") for c in commands)
+        ):
+            continue
         try:
-            printed = run(block["code"], names)
+            printed = run_commands(commands) if commands else run(block["code"], names)
         except Exception as error:
             wrong.append(f"{page.name}:{line}: {type(error).__name__}: {error}")
             continue

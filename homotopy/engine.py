@@ -65,11 +65,16 @@ RECOVERIES = 3
 
 @attrs.frozen
 class Progress:
-    """What a callback sees after each break-point, and meanwhile where one takes long."""
+    """What a callback sees after each break-point, and meanwhile where one takes long.
+
+    The objective is that at the start or, once there was a jump, just after the latest one (in
+    between it would take a product with all of Q); NaN where it is not known on the way.
+    """
 
     t: float
     breakpoints: int
     jumps: int
+    objective: float = np.nan
 
 
 Callback = Callable[[Progress], object]
@@ -370,7 +375,7 @@ class _Trace:
             self.tracker.pulse = self._pulse
         self.status = Status.COMPLETE
         self.start_steps = self.late = self.told = self.recovered = 0
-        self.recovered_at = np.nan
+        self.recovered_at = self.first_objective = np.nan
         self.late_from = (np.nan, 0)
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
@@ -482,6 +487,10 @@ class _Trace:
         if free or not standing:
             tracker.judge(problem.target(self.start))
         self.first_piece, self.begun = tracker.piece.copy(), True
+        if self.callback is not None and not problem.unanchored(self.start).size:
+            self.first_objective = problem.objective(
+                self.start, tracker.alpha, tracker.b, tracker.u
+            )
         tracker.start_record()
         if self.start == self.stop or free:
             # A free intercept goes to one end of its interval as soon as t moves.
@@ -700,9 +709,18 @@ class _Trace:
         now = self.tracker.now
         t = float(self.tracker.rec.segment[now.segments - 1].stop) if now.segments else self.start
         if self.callback is not None and self.callback(
-            Progress(t, int(now.segments), int(now.jumps))
+            Progress(t, int(now.segments), int(now.jumps), self._objective())
         ):
             raise _Stopped(Status.CALLBACK)
+
+    def _objective(self) -> float:
+        """That after the latest jump, as recorded, or at the start."""
+        jumps = int(self.tracker.now.jumps)
+        if not jumps:
+            return self.first_objective
+        latest = self.tracker.rec.jump[jumps - 1]
+        constant = self.problem.model.objective_constant(float(latest.t))
+        return self.problem.sign * float(latest.after) + constant
 
     def _tell(self) -> None:
         """Let the callback see what is new, and stop where a limit is reached."""

@@ -15,9 +15,9 @@ import tomllib
 from pathlib import Path
 
 # Dependencies of dependencies that have moved on since: matplotlib 3.8 calls what pyparsing 3.3
-# deprecates, and warnings are errors here.
-ALONGSIDE = ("pyparsing<3.3",)
-FEATURES = ("sklearn", "dask", "progress", "plot")
+# deprecates, typer 0.16 what click 8.3 does, and warnings are errors here.
+ALONGSIDE = ("pyparsing<3.3", "click<8.3")
+FEATURES = ("sklearn", "dask", "progress", "plot", "cli", "parquet")
 _DECLARED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=(?P<version>[0-9.]+)")
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "read_header",
     "read_mark",
     "read_path",
+    "read_recipe",
     "save",
     "written",
 ]
@@ -37,6 +38,8 @@ FORMAT = 2
 CHECKPOINT = "checkpoint 1"
 # Bytes of the header at most; ours have some hundred.
 HEADER = 1 << 16
+# How the model was made, where whoever saved the path says so, and its bytes at most.
+RECIPE, MOST_RECIPE = "recipe", 1 << 26
 SOLVERS = ("homotopy", "osqp")
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
 _SEGMENTS = {
@@ -68,9 +71,28 @@ _ARRAYS = _SEGMENTS | _JUMPS | {"products": REAL}
 _HEADER = {"format", "model", "parameter", "status", "span", "counts", "fingerprint"}
 
 
-def save(path: Path, file: FileName) -> None:
-    """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly."""
-    replace_file(file, packed(members_of(path, Fingerprint.of(path.problem))))
+def save(path: Path, file: FileName, recipe: Mapping[str, Any] | None = None) -> None:
+    """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
+
+    A `recipe` is kept with it as JSON: how the model was made, for `read_recipe`.  It takes no part
+    in the path.
+    """
+    members = members_of(path, Fingerprint.of(path.problem))
+    if recipe is not None:
+        members[RECIPE] = written(recipe)
+    replace_file(file, packed(members))
+
+
+def read_recipe(file: FileName) -> dict[str, Any] | None:
+    """The recipe kept with a path, or None where there is none; what it says is not checked."""
+    with refusing(file), Archive(file) as archive:
+        _read_header(archive, file)
+        if RECIPE not in archive.names:
+            return None
+        text = archive.read(RECIPE, BYTE, MOST_RECIPE).tobytes().decode()
+        recipe: dict[str, Any] = json.loads(text)
+        _require(isinstance(recipe, dict), "the recipe is not a record")
+        return recipe
 
 
 def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
@@ -192,7 +214,7 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     for name in ("model", "parameter", "status", "fingerprint"):
         _require(isinstance(header[name], str), f"{name} must be a text, got {header[name]!r}")
     _require(header["status"] in Status.__members__, f"unknown status {header['status']!r}")
-    strange = sorted(archive.names - set(_ARRAYS) - {"header"})
+    strange = sorted(archive.names - set(_ARRAYS) - {"header", RECIPE})
     _require(not strange, f"it holds {strange[:1]!r}, which no saved path does")
     return header
 

@@ -1,0 +1,31 @@
+"""The command line ``homotopy``: a table goes in, a path, a machine or a list of rows comes out.
+
+What a command does is in a file of its own name or of what it is about: `tables` reads files,
+`encoding` makes numbers of them, `recipes` builds models and says how, `tracing` follows a path
+under a live bar, `machines` keeps what predicts, `answers` is what is said and how a command ends.
+`app` only binds them to options.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+NEEDED = ("typer", "rich", "pandas", "sklearn")
+
+
+def main() -> None:
+    """The entry point; without the packages of the extra it says so and ends."""
+    try:
+        from homotopy_plugins.cli.app import app
+    except ImportError as error:
+        missing = (error.name or "").split(".")[0]
+        if missing not in NEEDED:
+            raise
+        sys.stderr.write(
+            f"homotopy: the command line needs {missing}, which is not installed; "
+            "install homotopy-qp[cli]\n"
+        )
+        sys.exit(2)
+    app(prog_name="homotopy")

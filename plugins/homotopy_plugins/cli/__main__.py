@@ -1,0 +1,5 @@
+"""``python -m homotopy_plugins.cli``."""
+
+from homotopy_plugins.cli import main
+
+main()

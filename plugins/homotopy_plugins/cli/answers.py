@@ -1,0 +1,257 @@
+"""What a command says, where, and how it ends.
+
+Answers go to stdout, everything else to stderr: notes about what was done to the data, bars,
+errors.  With ``--json`` stdout is one JSON document.  An error is one line that names the object,
+the value and the way out; exit codes are 0 (done), 1 (a path that does not hold), 2 (cannot be
+done) and 130 (Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import math
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+from typer import Exit
+from typer.core import TyperGroup
+
+from homotopy import HomotopyError
+
+__all__ = [
+    "INTERRUPTED",
+    "REFUSED",
+    "CommandError",
+    "OneLine",
+    "Voice",
+    "close_to",
+    "listed",
+    "one_line",
+    "plain",
+    "speaking",
+]
+
+UNPROVEN, REFUSED, INTERRUPTED = 1, 2, 130
+# What a script reads is not cut to the width of a screen that is not there.
+WIDE = 240
+TRACEBACK = "HOMOTOPY_TRACEBACK"
+
+
+class CommandError(HomotopyError, ValueError):
+    """What a command was asked for cannot be done."""
+
+
+class Voice:
+    """Says what a command has to say."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet, self.as_json = quiet, as_json
+        self.errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+        self.terminal = self.errors.is_terminal and not quiet
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that is not the answer."""
+        if not self.quiet:
+            self.errors.print(one_line(text))
+
+    def answer(self, text: str, data: Mapping[str, Any]) -> None:
+        """The answer: `data` for scripts, else `text`."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(plain(data), allow_nan=False, ensure_ascii=False) + "\n")
+        else:
+            sys.stdout.write(text.rstrip("\n") + "\n")
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+        """Rows as a table for people."""
+        console = Console(highlight=False, markup=False, file=sys.stdout)
+        if not console.is_terminal:
+            console = Console(highlight=False, markup=False, width=WIDE, no_color=True)
+        made = RichTable(box=None, pad_edge=False, header_style="bold")
+        cells = [[_cell(value) for value in row] for row in rows]
+        for k, name in enumerate(columns):
+            numbers = all(not isinstance(row[k], str) for row in cells)
+            made.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
+        for row in cells:
+            made.add_row(*(value if isinstance(value, Text) else Text(value) for value in row))
+        with console.capture() as captured:
+            console.print(made)
+        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _cell(value: Any) -> Text | str:
+    """A number as a Text, so that its column is known for one; anything else as a string."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return Text("-")
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return Text(str(value))
+    if isinstance(value, float | np.floating):
+        return Text(f"{value:.4g}")
+    return one_line(str(value))
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON knows it: no NumPy, and null for what is not a finite number."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    # NaT and pandas' NA are missing, too.
+    return None if type(value).__name__ in ("NaTType", "NAType") else str(value)
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks and without what a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """A few names, and how many more there are."""
+    shown = [one_line(str(name)) for name in names]
+    more = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """What `name` may have been meant to be, or all there is."""
+    known = list(known)
+    lower = {entry.casefold(): entry for entry in known}
+    found = difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.6)
+    if found:
+        return f"did you mean {' or '.join(repr(lower[entry]) for entry in found)}?"
+    return f"there is {listed([repr(entry) for entry in known])}" if known else "there is none"
+
+
+@contextmanager
+def speaking(voice: Voice) -> Iterator[None]:
+    """Warnings are said in one line each, every one of them once."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = one_line(str(message))
+        if text not in told:
+            told.add(text)
+            voice.note(text)
+
+    logger = logging.getLogger("homotopy")
+    level = logger.level
+    if voice.quiet:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            for ignored in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+                warnings.simplefilter("ignore", ignored)
+            warnings.showwarning = show
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def refuse(command: str, text: str) -> NoReturn:
+    sys.stderr.write(f"{command}: {one_line(text)}\n")
+    sys.exit(REFUSED)
+
+
+class OneLine(TyperGroup):
+    """A group of commands whose errors are one line on stderr, whatever they are."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        options: dict[str, Any] = {
+            "prog_name": prog_name,
+            "complete_var": complete_var,
+            "windows_expand_args": windows_expand_args,
+            **extra,
+        }
+        if not standalone_mode:
+            return super().main(given, standalone_mode=False, **options)
+        named = next((word for word in given if word in self.commands), None)
+        command = "homotopy" if named is None else f"homotopy {named}"
+        try:
+            code = super().main(given, standalone_mode=False, **options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read has enough: `homotopy plugins | head`.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(128 + 13)
+        except KeyboardInterrupt:
+            sys.stderr.write(f"{command}: interrupted\n")
+            sys.exit(INTERRUPTED)
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                traceback.print_exc()
+            self._end(command, error, given)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def _end(self, command: str, error: Exception, given: list[str]) -> NoReturn:
+        kind = type(error).__name__
+        if kind == "Abort":
+            sys.stderr.write(f"{command}: interrupted\n")
+            sys.exit(INTERRUPTED)
+        if hasattr(error, "format_message"):
+            # An option or an argument that typer does not take.
+            context = getattr(error, "ctx", None)
+            command = getattr(context, "command_path", command)
+            text = _with_value(one_line(error.format_message()).rstrip("."), given)
+            refuse(command, f"{text}; '{command} --help' lists what it takes")
+        if isinstance(error, HomotopyError):
+            refuse(command, str(error))
+        if isinstance(error, ImportError):
+            refuse(command, f"{error}")
+        if isinstance(error, MemoryError):
+            refuse(command, "the memory of this machine is not enough; take fewer rows or columns")
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else ""
+            refuse(command, f"{where}{error.strerror or error}")
+        refuse(
+            command,
+            f"unexpected {kind}: {error} (set {TRACEBACK}=1 to see where, and please report it)",
+        )
+
+
+def _with_value(text: str, given: list[str]) -> str:
+    """What typer says of a value, with the value; not all of its versions name it."""
+    found = re.search(r"Invalid value for .*?(--?[\w-]+)", text)
+    if found is None:
+        return text
+    for k, word in enumerate(given):
+        name, sign, value = word.partition("=")
+        if name == found[1]:
+            value = value if sign else "".join(given[k + 1 : k + 2])
+            return text if repr(value) in text else f"{text}, got {value!r}"
+    return text
+
+
+def leave(code: int) -> NoReturn:
+    """End the command with an exit code of its own."""
+    raise Exit(code)

@@ -1,0 +1,120 @@
+"""``homotopy predict``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from homotopy_plugins.cli.answers import listed, speaking
+from homotopy_plugins.cli.arguments import (
+    AsJson,
+    Characters,
+    Data,
+    Decimal,
+    Delimiter,
+    NoHeader,
+    Quiet,
+    ensure_apart,
+    ensure_outputs,
+    reading_of,
+    voice_of,
+    write_csv,
+)
+from homotopy_plugins.cli.machines import Machine
+from homotopy_plugins.cli.tables import Table, read_table
+
+__all__ = ["predict"]
+
+
+def predict(
+    context: typer.Context,
+    machine_file: Annotated[
+        str,
+        typer.Argument(metavar="MACHINE", help="What 'homotopy select' saved.", show_default=False),
+    ],
+    data: Data,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="A CSV file; stdout if not given."),
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Characters = "utf-8",
+    no_header: NoHeader = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the target of new rows."""
+    voice = voice_of(context, quiet, as_json)
+    with speaking(voice):
+        ensure_apart(data, out)
+        ensure_apart(machine_file, out)
+        ensure_outputs(out)
+        machine = Machine.load(machine_file)
+        table = read_table(data, reading_of(delimiter, decimal, encoding, no_header))
+        notes: list[str] = []
+        X = machine.encoding.apply(table, notes)
+        strange = set(table.names) - {c.name for c in machine.encoding.columns} - {machine.target}
+        if strange:
+            kept = [name for name in table.names if name in strange]
+            notes.append(f"columns that the machine does not know are not used: {listed(kept)}")
+        values = machine.values(X)
+        answers = machine.predict(values)
+        notes += _score(machine, table, answers)
+        for note in notes:
+            voice.note(note)
+        columns, parts = [table.counted, "prediction"], [table.place, answers]
+        if machine.classes is not None:
+            columns.append("decision")
+            parts.append(values)
+        rows = [list(row) for row in zip(*(part.tolist() for part in parts), strict=True)]
+        if out is not None:
+            write_csv(out, columns, rows)
+            voice.note(f"predictions: {out}")
+        if as_json:
+            found = [dict(zip(columns, row, strict=True)) for row in rows]
+            voice.answer("", {"target": machine.target, "predictions": found})
+        elif out is None:
+            write_csv(None, columns, rows)
+
+
+def _score(machine: Machine, table: Table, answers: Any) -> list[str]:
+    """How good it is, where the file holds the target too."""
+    column = table.labels
+    if column is None:
+        if machine.target not in table.names:
+            return []
+        column = table.column(machine.target)
+    words = column.words()
+    if machine.classes is None:
+        numbers, wrong = column.numbers()
+        there = ~np.isnan(numbers)
+        there[wrong] = False
+        if not there.any():
+            return []
+        error = float(np.abs(answers[there] - numbers[there]).mean())
+        return [f"mean absolute error on {int(there.sum())} rows with a target: {error:.4g}"]
+    given = [None if word is None else _as_class(word, machine.classes) for word in words]
+    known = [k for k, label in enumerate(given) if label is not None]
+    if not known:
+        return []
+    right = sum(given[k] == answers[k] for k in known)
+    return [f"accuracy on {len(known)} rows with a target: {right / len(known):.4g}"]
+
+
+def _as_class(word: str, classes: list[Any]) -> Any:
+    """A text as one of the classes, or None."""
+    for label in classes:
+        if isinstance(label, str):
+            if label == word:
+                return label
+            continue
+        try:
+            if float(word) == label:
+                return label
+        except ValueError:
+            continue
+    rest = [label for label in classes if isinstance(label, str) and label.startswith("not ")]
+    return rest[0] if rest else None

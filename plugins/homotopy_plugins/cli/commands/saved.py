@@ -1,0 +1,200 @@
+"""``homotopy certify``, ``plot`` and ``report``: what a saved path is for."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Annotated, Any
+
+import attrs
+import numpy as np
+import typer
+
+from homotopy import Path
+from homotopy.path.files import replace_file
+from homotopy_plugins.cli import outside
+from homotopy_plugins.cli.answers import UNPROVEN, CommandError, Voice, leave, speaking
+from homotopy_plugins.cli.arguments import (
+    Again,
+    AsJson,
+    Quiet,
+    Saved,
+    TargetName,
+    ensure_apart,
+    ensure_outputs,
+    rows_of,
+    voice_of,
+)
+from homotopy_plugins.cli.recipes import Ingredients, restored
+from homotopy_plugins.cli.tables import read_table
+
+__all__ = ["certify", "plot", "proof_data", "report", "write_report"]
+
+PICTURES = ("alpha", "objective", "partition", "validation")
+
+
+def certify(
+    context: typer.Context,
+    file: Saved,
+    data: Again = None,
+    target: TargetName = None,
+    tol: Annotated[float, typer.Option("--tol", help="To what the conditions must hold.")] = 1e-8,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", metavar="N", min=1, help="Look at about so many points only."),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prove a saved path again from its data.
+
+    The exit code is 1 if it does not hold.
+    """
+    voice = voice_of(context, quiet, as_json)
+    with speaking(voice):
+        if not (np.isfinite(tol) and tol > 0.0):
+            raise CommandError(f"--tol must be a positive number, got {tol:g}")
+        path = _restored(file, data, target, voice)
+        proof = path.certify(tol, sample=sample)
+        text = f"{path!r}\n{proof}"
+        voice.answer(text, {"file": file, **proof_data(proof)})
+    if not proof.ok:
+        leave(UNPROVEN)
+
+
+def _restored(file: str, data: str | None, target: str | None, voice: Voice) -> Path:
+    notes: list[str] = []
+    found = restored(file, data, target, notes)
+    for note in notes:
+        voice.note(note)
+    return found.path
+
+
+def proof_data(proof: Any) -> dict[str, Any]:
+    return {
+        "ok": proof.ok,
+        "worst": proof.worst,
+        "tol": proof.tol,
+        "checks": [
+            {"name": c.name, "checked": c.count, "worst": c.worst, "at": c.t, "ok": c.ok}
+            for c in proof.checks
+        ],
+    }
+
+
+def plot(
+    context: typer.Context,
+    file: Saved,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg, .pdf.")
+    ],
+    what: Annotated[
+        str, typer.Option("--what", help="alpha, objective, partition or validation.")
+    ] = "objective",
+    held_out: Annotated[
+        str | None,
+        typer.Option("--validate", metavar="FILE", help="Held-out rows, for --what validation."),
+    ] = None,
+    data: Again = None,
+    target: TargetName = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a saved path."""
+    voice = voice_of(context, quiet)
+    with speaking(voice):
+        if what not in PICTURES:
+            raise CommandError(f"--what must be one of {', '.join(PICTURES)}, got {what!r}")
+        if what == "validation" and held_out is None:
+            raise CommandError(
+                "--what validation needs rows that were held out; give --validate FILE"
+            )
+        ensure_apart(file, out)
+        ensure_outputs(out)
+        pyplot = _pyplot()
+        ending = os.path.splitext(out)[1].lstrip(".").lower()
+        kinds = pyplot.figure().canvas.get_supported_filetypes()
+        pyplot.close("all")
+        if ending not in kinds:
+            raise CommandError(
+                f"{out}: cannot draw a picture that ends in {ending!r}; give one of "
+                f"{', '.join(sorted(kinds))}"
+            )
+        notes: list[str] = []
+        found = restored(file, data, target, notes)
+        for note in notes:
+            voice.note(note)
+        from homotopy import plot as pictures
+
+        if what == "validation":
+            assert held_out is not None
+            ax = pictures.plot_validation(_curve(found, held_out, target, voice))
+        else:
+            ax = getattr(pictures, f"plot_{what}")(found.path)
+        picture = io.BytesIO()
+        figure: Any = ax.figure
+        figure.savefig(picture, format=ending, dpi=150)
+        pyplot.close("all")
+        replace_file(out, picture.getvalue())
+        voice.note(f"picture: {out}")
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise CommandError("a picture needs matplotlib; install homotopy-qp[plot]") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+
+    return pyplot
+
+
+def _curve(found: Any, file: str, target: str | None, voice: Voice) -> Any:
+    """The loss on the rows of another file, for every t of a path."""
+    recipe = found.made.recipe
+    if recipe.encoding is None:
+        raise CommandError(f"{recipe.plugin} is not made from columns; it has no held-out rows")
+    notes: list[str] = []
+    choice = recipe.choice if target is None else attrs.evolve(recipe.choice, target=target)
+    table = read_table(file, recipe.reading)
+    rows, held = rows_of(table, choice, [])
+    X = recipe.encoding.apply(rows, notes)
+    for note in notes:
+        voice.note(note)
+    return found.path.validation_curve(X, held.values)
+
+
+def report(
+    context: typer.Context,
+    file: Saved,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="The report, one HTML file.")
+    ],
+    data: Again = None,
+    target: TargetName = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the interactive report of a saved path."""
+    voice = voice_of(context, quiet)
+    with speaking(voice):
+        ensure_apart(file, out)
+        ensure_outputs(out)
+        outside.ensure_report(Path, "a path")
+        notes: list[str] = []
+        found = restored(file, data, target, notes)
+        for note in notes:
+            voice.note(note)
+        write_report(found.path, found.made, out)
+        voice.note(f"report: {out}")
+
+
+def write_report(path: Path, made: Ingredients, file: str) -> None:
+    """The interactive report of a path, with its coordinates called as in the file."""
+    size, table, encoding = path.problem.gram.size, made.table, made.recipe.encoding
+    names: list[str] | None = None
+    if size == table.size:
+        names = [f"{table.counted} {place}" for place in table.place.tolist()]
+    elif encoding is not None and size == len(encoding.names):
+        names = encoding.names
+    title = f"{made.recipe.plugin} of {table.source}"
+    outside.report_of(path, "a path", title=title, names=names).write_html(file)

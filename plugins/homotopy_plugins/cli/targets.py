@@ -1,0 +1,167 @@
+"""The target of a table: labels or numbers, and which rows have one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy_plugins.cli.answers import CommandError, close_to, listed
+from homotopy_plugins.cli.encoding import LARGEST, MOSTLY, Choice
+from homotopy_plugins.cli.tables import Table
+
+__all__ = ["Target", "encoded_target", "two_classes"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# A target of at most so many different whole numbers is a set of classes.
+CLASSES = 10
+
+
+@attrs.frozen(eq=False)
+class Target:
+    """The target of the rows that have one.
+
+    Attributes
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    values : array
+        Numbers, or labels.
+    rows, without : arrays
+        The rows that have a target, and those that have none.
+    """
+
+    name: str
+    task: str
+    values: Any
+    rows: Index
+    without: Index
+
+    @property
+    def classes(self) -> list[Any]:
+        return list(np.unique(self.values).tolist())
+
+
+def target_name(table: Table, given: str | None) -> str:
+    """The column that is the target."""
+    if given is not None:
+        if table.matrix is not None and given != table.target:
+            raise CommandError(
+                f"{table.source} has no columns by name; its target is the first value of a line"
+            )
+        if table.matrix is None:
+            table.column(given)
+        return given
+    if table.target is not None:
+        return table.target
+    raise CommandError(
+        f"{table.source}: which column is the target? Give --target; {close_to('', table.names)}"
+    )
+
+
+def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
+    """The target column as labels or numbers, and which rows have it."""
+    name = target_name(table, choice.target)
+    column = table.labels if table.labels is not None else table.column(name)
+    values, wrong = column.numbers()
+    words = column.words()
+    there = np.array([word is not None for word in words], dtype=bool)
+    if not there.any():
+        raise CommandError(f"{table.source}: the target {name!r} is missing in every row")
+    rows, without = np.flatnonzero(there), np.flatnonzero(~there)
+    if rows.size < 2:
+        raise CommandError(
+            f"{table.source} has one row with a target, {table.where(int(rows[0]))}; nothing can "
+            "be learnt from it"
+        )
+    numeric = not wrong.size
+    different = np.unique(values[rows]) if numeric else np.empty(0)
+    if numeric and not np.all(np.abs(different) <= LARGEST):
+        i = int(rows[np.argmax(np.abs(values[rows]))])
+        raise CommandError(
+            f"{table.source}: the target {name!r} is {values[i]:g} in {table.where(i)}, which "
+            "cannot be computed with; correct it or leave it empty"
+        )
+    if wrong.size and (choice.task == "regression" or _stray(values, wrong)):
+        i = int(wrong[0])
+        raise CommandError(
+            f"{table.source}: the target {name!r} holds {str(column.raw[i])!r} in "
+            f"{table.where(i)} among numbers; correct it or leave it empty"
+        )
+    task = choice.task
+    if choice.positive is not None:
+        task = "classification"
+    if task == "auto":
+        task = _task_of(numeric, different, rows.size)
+        if numeric:
+            notes.append(_said(name, task, different.size))
+    found: Any
+    if task == "regression":
+        found = values[rows]
+    elif numeric and bool(np.all(different == np.round(different))):
+        found = values[rows].astype(np.int64)
+    elif numeric:
+        found = values[rows]
+    else:
+        found = np.array([words[i] for i in rows.tolist()])
+    if choice.positive is not None:
+        found = _against_the_rest(found, choice.positive, table, name)
+    return Target(name, task, found, rows, without)
+
+
+def _stray(values: Array, wrong: Index) -> bool:
+    """Whether a few texts stand among many different numbers."""
+    there = values[~np.isnan(values)]
+    return np.unique(there).size > CLASSES and there.size >= MOSTLY * (there.size + wrong.size)
+
+
+def _task_of(numeric: bool, different: Array, rows: int) -> str:
+    if not numeric or different.size <= 2:
+        return "classification"
+    whole = bool(np.all(different == np.round(different)))
+    return "classification" if whole and different.size <= min(CLASSES, rows // 5) else "regression"
+
+
+def _said(name: str, task: str, different: int) -> str:
+    if task == "regression":
+        return (
+            f"the target {name!r} has {different} different numbers: regression "
+            "(--task classification if they are classes)"
+        )
+    return (
+        f"the target {name!r} has {different} different values: classification "
+        "(--task regression if they are amounts)"
+    )
+
+
+def _against_the_rest(found: Any, positive: str, table: Table, name: str) -> Any:
+    texts = np.array([str(value) for value in found.tolist()])
+    if positive not in texts:
+        known = np.unique(texts).tolist()
+        raise CommandError(
+            f"{table.source}: the target {name!r} has no class {positive!r}; "
+            f"{close_to(positive, known)}"
+        )
+    return np.where(texts == positive, positive, f"not {positive}")
+
+
+def two_classes(target: Target, source: str) -> None:
+    """Refuse anything but two classes, with the way out."""
+    count = len(target.classes)
+    if count == 2:
+        return
+    if count == 1:
+        raise CommandError(
+            f"{source}: the target {target.name!r} has one class ({target.classes[0]}); a "
+            "classifier needs two"
+        )
+    first = target.classes[0]
+    raise CommandError(
+        f"{source}: the target {target.name!r} has {count} classes ({listed(target.classes)}) and "
+        f"a robust machine separates two; give --positive {first!s} to tell one from the others"
+        + ("" if isinstance(first, str) else ", or --task regression")
+    )
