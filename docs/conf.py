@@ -1,28 +1,84 @@
 """Configuration of the documentation: `make docs`."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import homotopy
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import pictures  # noqa: E402
 
 project = "homotopy-qp"
 author = "The homotopy-qp authors"
 copyright = "2026, The homotopy-qp authors"
 version = release = homotopy.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "results",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
+# Pages may be listed before they are written: a pattern that matches nothing is no mistake.
+suppress_warnings = ["toc.empty_glob"]
+
+# Formulas are set by a copy of MathJax inside the site, as SVG: no network, no fonts to load, and
+# so the same in a browser that opened the page as a file.
+MATHJAX = "tex-svg-full.js"
+package = importlib.util.find_spec("sphinx-mathjax-offline")
+html_static_path = ["_static", str(Path(package.origin).parent / "static/mathjax" / MATHJAX)]
+mathjax_path = MATHJAX
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"Array": "Array", "Index": "Index"}
 autodoc_default_options = {"members": True, "show-inheritance": True}
-napoleon_google_docstring = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
 
-html_theme = "furo"
+html_theme = "pydata_sphinx_theme"
 html_title = f"homotopy-qp {release}"
-html_static_path: list[str] = []
+html_css_files = ["site.css"]
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "homotopy-qp"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    # Those left out take minutes, or start processes of their own: shown, not run.
+    "filename_pattern": r"/(?!demo|dask_cluster|multiclass|robust_estimators|wrong_labels)\w+\.py$",
+    "within_subsection_order": "examples_gallery.Order",
+    "image_scrapers": ("examples_gallery.saved_pictures",),
+    "reset_modules": ("matplotlib", "examples_gallery.reset"),
+    "reset_modules_order": "both",
+    "default_thumb_file": str(HERE / "_static" / "polyline.png"),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
 
 
 def show_formulas_as_written(app, what, name, obj, options, lines):
@@ -39,3 +95,4 @@ def show_formulas_as_written(app, what, name, obj, options, lines):
 
 def setup(app):
     app.connect("autodoc-process-docstring", show_formulas_as_written, priority=400)
+    app.connect("builder-inited", lambda app: pictures.draw_missing(HERE / "pictures"))
