@@ -30,8 +30,6 @@ myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"
 myst_heading_anchors = 3
 default_role = "py:obj"
 exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
-# Pages may be listed before they are written: a pattern that matches nothing is no mistake.
-suppress_warnings = ["toc.empty_glob"]
 
 # Formulas are set by a copy of MathJax inside the site, as SVG: no network, no fonts to load, and
 # so the same in a browser that opened the page as a file.

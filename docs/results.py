@@ -3,15 +3,15 @@
     ```{results} paper/paper.json
     :where: table=rbf-svc
     :by: data
-    :columns: data, n, error.plain, error.robust
-    :names: data, rows, plain, robust
+    :columns: data; n; error.plain; error.robust
+    :names: data; rows; plain; robust
     ```
 
 The file lies in benchmarks/results/.  Its rows are the list under "rows", or the values of a
-mapping whose keys are "a | b | c": these parts are the columns 0, 1 and 2.  A column inside an
-object is named with a dot, `error.plain`.  With `by`, rows that agree in those columns are one
-line: the mean of every number, and the standard error with `se`.  A file that is not there leaves
-a note in its place, and the build goes on.
+mapping whose keys are "a | b | c": these parts are the columns 0, 1 and 2.  Lists are separated by
+semicolons; a column inside an object is named with a dot, `error.plain`.  With `by`, rows that
+agree in those columns are one line: the mean of every number, with its standard error if `se`.  A
+file that is not there leaves a note in its place, and the build goes on.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def shown(value: Any) -> str:
 
 
 def words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")]
+    return [word.strip() for word in text.split(";")]
 
 
 class Results(SphinxDirective):

@@ -1,7 +1,10 @@
-"""What `make demo` runs: robust paths, their certificates, exact selection, pictures in out/.
+"""
+What make demo runs
+===================
 
-Every number printed comes from this run.  The exit code is not zero if a path fails its own
-certificate or disagrees with scikit-learn where the two solve the same problem.
+Robust paths, their certificates, exact selection, pictures in out/. Every number printed comes from
+the run. The exit code is not zero if a path fails its own certificate or disagrees with
+scikit-learn where the two solve the same problem.
 """
 
 from __future__ import annotations
