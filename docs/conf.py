@@ -39,7 +39,8 @@ html_static_path = ["_static", str(Path(package.origin).parent / "static/mathjax
 mathjax_path = MATHJAX
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
+# Types are in the docstrings; those of NumPy's arguments fill lines.
+autodoc_typehints = "none"
 autodoc_type_aliases = {"Array": "Array", "Index": "Index"}
 autodoc_default_options = {"members": True, "show-inheritance": True}
 numpydoc_show_class_members = False

@@ -91,7 +91,7 @@ def polylines() -> plt.Figure:
         "Huber-ramp": (HuberRamp(one, [0.0], C=1.6, delta=0.6, s=1.1).polyline(0.2), (-1.9, 1.9)),
     }
     figure, axes = plt.subplots(
-        2, 5, figsize=(11, 4.6), sharex="col", layout="constrained", height_ratios=(1, 1.25)
+        2, 5, figsize=(9, 4.2), sharex="col", layout="constrained", height_ratios=(1, 1.25)
     )
     for column, (name, (pieces, (low, high))) in zip(axes.T, losses.items(), strict=False):
         grid = np.linspace(low, high, 600)
@@ -148,7 +148,7 @@ def c_step() -> plt.Figure:
     order = np.lexsort((-np.ptp(alpha, axis=0), -kinds))
     chosen = order[0]
     figure, (left, right) = plt.subplots(
-        1, 2, figsize=(10.5, 4.0), layout="constrained", width_ratios=(1.3, 1)
+        1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=(1.3, 1)
     )
     for t in points:
         left.axvline(t, color="0.9", lw=0.8, zorder=0)
@@ -184,7 +184,7 @@ def d_step() -> plt.Figure:
     jump = path.jumps[0]
     old, new = (float(path.response(jump.t, side)[0]) for side in ("before", "after"))
     figure, (left, right) = plt.subplots(
-        1, 2, figsize=(10.5, 4.2), layout="constrained", width_ratios=(1.25, 1)
+        1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=(1.25, 1)
     )
     grid = np.linspace(-0.4, 3.3, 1500)
     for lift, t, colour, u in (
