@@ -29,6 +29,7 @@ extensions = [
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
+highlight_language = "none"
 exclude_patterns = ["_build", "auto_examples/**/*.ipynb"]
 
 # Formulas are set by a copy of MathJax inside the site, as SVG: no network, no fonts to load, and
@@ -49,7 +50,8 @@ numpydoc_xref_param_type = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"homotopy-qp {release}"
 html_css_files = ["site.css"]
-html_sidebars = {"index": []}
+# These have no pages beneath them to list.
+html_sidebars = {"index": [], "tutorial": [], "api": []}
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "homotopy-qp"},

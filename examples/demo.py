@@ -7,6 +7,8 @@ the run. The exit code is not zero if a path fails its own certificate or disagr
 scikit-learn where the two solve the same problem.
 """
 
+# sphinx_gallery_thumbnail_path = '_static/boundary.png'
+
 from __future__ import annotations
 
 import sys
