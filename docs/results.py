@@ -11,7 +11,7 @@ The file lies in benchmarks/results/.  Its rows are the list under "rows", or th
 mapping whose keys are "a | b | c": these parts are the columns 0, 1 and 2.  Lists are separated by
 semicolons; a column inside an object is named with a dot, `error.plain`.  With `by`, rows that
 agree in those columns are one line: the mean of every number, with its standard error if `se`.  A
-file that is not there leaves a note in its place, and the build goes on.
+file or a column that is not there leaves a note in its place, and the build goes on.
 """
 
 from __future__ import annotations
@@ -67,7 +67,11 @@ def mean(values: list[Any], se: bool) -> str:
         return shown(values[0]) if len(set(map(str, values))) == 1 else "–"
     centre, n = sum(numbers) / len(numbers), len(numbers)
     spread = math.sqrt(sum((v - centre) ** 2 for v in numbers) / max(n - 1, 1) / n)
-    return f"{shown(centre)} ± {spread:.1g}" if se and n > 1 else shown(centre)
+    return (
+        f"{shown(centre)}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{spread:.1g}"
+        if se and n > 1
+        else shown(centre)
+    )
 
 
 def shown(value: Any) -> str:
@@ -99,27 +103,32 @@ class Results(SphinxDirective):
         file = RESULTS / name
         self.env.note_dependency(str(file))
         if not file.exists():
-            text = f"Not measured yet: benchmarks/results/{name} is not in the repository."
-            return [nodes.note("", nodes.paragraph("", text))]
+            return note(f"Not measured yet: benchmarks/results/{name} is not in the repository.")
         content = json.loads(file.read_text())
         rows = rows_of(content)
         for condition in words(self.options.get("where", "")):
             column, _, value = condition.partition("=")
             rows = [row for row in rows if not column or shown(row.get(column)) == value]
         if not rows:
-            raise self.error(f"no row of {name} has {self.options.get('where')}")
-        columns = self.options.get("columns") or list(rows[0])
-        unknown = [name for name in columns if not any(name in row for row in rows)]
-        if unknown:
-            raise self.error(f"{name} has no column {', '.join(unknown)}; it has {list(rows[0])}")
+            return note(f"benchmarks/results/{name} has no rows with {self.options['where']} yet.")
+        wanted = self.options.get("columns") or list(rows[0])
+        names = self.options.get("names") or wanted
+        have = [k for k, column in enumerate(wanted) if any(column in row for row in rows)]
+        columns = [wanted[k] for k in have]
         lines = joined(rows, self.options.get("by", []), columns, "se" in self.options)
-        made: list[nodes.Node] = [table(self.options.get("names") or columns, lines)]
+        made: list[nodes.Node] = [table([names[k] for k in have], lines)]
+        if len(have) < len(wanted):
+            gone = ", ".join(column for column in wanted if column not in columns)
+            made += note(f"benchmarks/results/{name} has nothing under {gone}.")
         machine = content.get("machine") if isinstance(content, dict) else None
         if machine:
-            about = ", ".join(str(part) for part in machine.values()) \
-                if isinstance(machine, dict) else str(machine)  # fmt: skip
-            made.append(nodes.caption("", f"benchmarks/results/{name}; {about}"))
+            about = ", ".join(f"{key} {value}" for key, value in flat(machine))
+            made.append(nodes.paragraph("", f"benchmarks/results/{name}; {about}."))
         return made
+
+
+def note(text: str) -> list[nodes.Node]:
+    return [nodes.note("", nodes.paragraph("", text))]
 
 
 def table(head: list[str], lines: list[list[str]]) -> nodes.table:
