@@ -39,6 +39,20 @@ package = importlib.util.find_spec("sphinx-mathjax-offline")
 html_static_path = ["_static", str(Path(package.origin).parent / "static/mathjax" / MATHJAX)]
 mathjax_path = MATHJAX
 
+# Every name in backticks is looked up.  What begins with a small letter and has no dot may be an
+# argument, and need not be found; nor need the classes of other packages and inner base classes.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:obj", r"[a-z]\w*(\(\))?"),
+    ("py:obj", r"\w+_\.\w+(\(\))?"),
+    ("py:obj", r"(sklearn|joblib|distributed|homotopy\.exact).*|LossModel\.unknown"),
+    (
+        "py:obj",
+        "SVC|SVR|NuSVC|OneClassSVM|ElasticNet|GridSearchCV|HuberRegressor|ConvergenceWarning",
+    ),
+    ("py:class", r".*"),
+]
+
 autodoc_member_order = "bysource"
 # Types are in the docstrings; those of NumPy's arguments fill lines.
 autodoc_typehints = "none"
@@ -94,6 +108,28 @@ def show_formulas_as_written(app, what, name, obj, options, lines):
     lines[:] = shown
 
 
+PACKAGES = (
+    "homotopy",
+    "homotopy_plugins",
+    "homotopy_plugins.kernels",
+    "homotopy_plugins.models.penalties",
+)
+
+
+def find_in_packages(app, env, node, contnode):
+    """`Path.objective` is found from anywhere: public names are unique among the packages."""
+    if node.get("refdomain") == "py":
+        for package in PACKAGES:
+            target = f"{package}.{node['reftarget']}"
+            found = env.domains["py"].resolve_xref(
+                env, node["refdoc"], app.builder, "obj", target, node, contnode
+            )
+            if found is not None:
+                return found
+    return None
+
+
 def setup(app):
+    app.connect("missing-reference", find_in_packages)
     app.connect("autodoc-process-docstring", show_formulas_as_written, priority=400)
     app.connect("builder-inited", lambda app: pictures.draw_missing(HERE / "pictures"))

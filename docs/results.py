@@ -122,7 +122,7 @@ class Results(SphinxDirective):
             made += note(f"benchmarks/results/{name} has nothing under {gone}.")
         machine = content.get("machine") if isinstance(content, dict) else None
         if machine:
-            about = ", ".join(f"{key} {value}" for key, value in flat(machine))
+            about = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in flat(machine))
             made.append(nodes.paragraph("", f"benchmarks/results/{name}; {about}."))
         return made
 
