@@ -10,6 +10,8 @@ LOWEST := .venv-lowest
 # Workers share the cores; a thread pool in each would have them fight.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest lint docs bench paper-quick clean
 .DELETE_ON_ERROR:
@@ -39,8 +41,11 @@ lint: $(VENV)/.installed-lint ## check format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; warnings are errors
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+# The examples of the gallery are run when they or the configuration have changed; the doctrees are shared.
+docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html: warnings, links and doctests are errors
+	$(ONE_THREAD) $(SPHINX) -b html docs docs/_build/html
+	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b doctest docs docs/_build/doctest
+	$(BIN)/python docs/check.py
 	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
@@ -52,7 +57,7 @@ paper-quick: $(VENV)/.installed-bench ## the paper's tables on three small sets:
 	$(BIN)/python benchmarks/paper.py --data "$(DATA)" --quick --jobs $(WORKERS) --out out/paper-quick
 
 clean: ## remove the environments and everything built
-	rm -rf $(VENV) $(LOWEST) build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist out docs/_build docs/auto_examples docs/pictures examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp of an extra is renewed when the declared dependencies change, never otherwise.

@@ -1,8 +1,12 @@
-"""Cross-validation of robust machines on a Dask cluster: two worker processes of this machine.
+"""
+Cross-validation on a Dask cluster
+==================================
+
+Two worker processes of this machine.
 
 The same search once in this process and once on the cluster, through joblib's own backend.  Any
 `distributed.Client` will do: give its address as the only argument to use a cluster that is
-running.  The exit code is not zero if the two results differ in any digit.
+running.  The exit code is not zero if the two results differ in any digit. ::
 
     python examples/dask_cluster.py [tcp://scheduler:8786]
 """

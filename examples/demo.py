@@ -1,8 +1,13 @@
-"""What `make demo` runs: robust paths, their certificates, exact selection, pictures in out/.
-
-Every number printed comes from this run.  The exit code is not zero if a path fails its own
-certificate or disagrees with scikit-learn where the two solve the same problem.
 """
+What make demo runs
+===================
+
+Robust paths, their certificates, exact selection, pictures in out/. Every number printed comes from
+the run. The exit code is not zero if a path fails its own certificate or disagrees with
+scikit-learn where the two solve the same problem.
+"""
+
+# sphinx_gallery_thumbnail_path = '_static/boundary.png'
 
 from __future__ import annotations
 

@@ -1,25 +1,22 @@
-"""The whole efficient frontier of thirty assets, with caps on three sectors.
+"""
+Efficient frontier: thirty assets, caps on three sectors
+========================================================
 
-    min over w   1/2 w'Sw - t mu'w,   sum w = 1,   0 <= w <= 0.25,   at most 0.4 in each sector
-
-Between two turning points the weights are straight lines in t, so that the picture of what is held
-is exact everywhere.  It goes to out/.
+``min over w   1/2 w'Sw - t mu'w``, with weights between 0 and 0.25 that sum to 1 and at most 0.4 in
+each sector. Between two turning points the weights are straight lines in t, so that the picture of
+what is held is exact everywhere.
 """
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path as File
-
-import matplotlib
-
-matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from homotopy import Homotopy
 from homotopy_plugins import EfficientFrontier
+
+# %%
+# Two years of daily returns, made up.
 
 
 def market(n=30, seed=3):
@@ -33,22 +30,8 @@ def market(n=30, seed=3):
     return mean, 250.0 * np.cov(returns.T), sector
 
 
-def main() -> int:
-    mean, covariance, sector = market()
-    groups = [(np.flatnonzero(sector == k), 0.0, 0.4) for k in range(3)]
-    model = EfficientFrontier(mean, covariance, upper=0.25, groups=groups)
-    path = Homotopy(model).trace()
-    t, weights = model.turning_points(path)
-    risk, gain = model.risk_and_return(path, t)
-    print(path)
-    print("certified:", path.certify().ok)
-    print(f"{t.size} turning points; some of them:")
-    print(f"{'tolerance':>10} {'risk':>7} {'return':>7}  assets held")
-    for k in np.linspace(0, t.size - 1, 8).astype(int):
-        held = np.count_nonzero(weights[k] > 1e-12)
-        print(f"{t[k]:10.4f} {risk[k]:7.2%} {gain[k]:7.2%}  {held}")
-    draw(model, path, t, sector)
-    return 0 if path.certify().ok else 1
+# %%
+# What will be drawn: the frontier, and what is held along it.
 
 
 def draw(model, path, turning, sector) -> None:
@@ -81,5 +64,21 @@ def draw(model, path, turning, sector) -> None:
     print(f"picture: {out / 'efficient_frontier.png'}")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+# %%
+# Traced from the largest return to the least variance.
+
+mean, covariance, sector = market()
+groups = [(np.flatnonzero(sector == k), 0.0, 0.4) for k in range(3)]
+model = EfficientFrontier(mean, covariance, upper=0.25, groups=groups)
+path = Homotopy(model).trace()
+t, weights = model.turning_points(path)
+risk, gain = model.risk_and_return(path, t)
+print(path)
+print("certified:", path.certify().ok)
+print(f"{t.size} turning points; some of them:")
+print(f"{'tolerance':>10} {'risk':>7} {'return':>7}  assets held")
+for k in np.linspace(0, t.size - 1, 8).astype(int):
+    held = np.count_nonzero(weights[k] > 1e-12)
+    print(f"{t[k]:10.4f} {risk[k]:7.2%} {gain[k]:7.2%}  {held}")
+draw(model, path, t, sector)
+assert path.certify().ok

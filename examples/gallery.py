@@ -1,4 +1,6 @@
-"""One engine, many problems: every polyline of the table in README, traced and certified.
+"""
+One engine, many problems
+=========================
 
 Each class is a whole plugin.  The data are small and seeded; the last column is the largest
 relative residual found by the certificate, which knows nothing of how the path was traced.

@@ -1,4 +1,8 @@
-"""More than two classes: `RobustSVC` inside OneVsRestClassifier, a Pipeline and GridSearchCV.
+"""
+More than two classes
+=====================
+
+`RobustSVC` inside OneVsRestClassifier, a Pipeline and GridSearchCV.
 
 Digits, ten classes, 15 % of the training labels replaced by another class; test labels are clean.
 Shown are the test errors beside SVC's, how to reach what each of the ten machines calls an

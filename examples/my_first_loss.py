@@ -1,15 +1,18 @@
-"""A loss of one's own, to copy and change: three steps, then everything works.
+r"""
+A loss of one's own, to copy and change
+=======================================
 
-The loss here forgives residuals up to eps and charges C for each unit beyond:
+Three steps, then everything works. The loss here forgives residuals up to eps and charges C for
+each unit beyond,
 
-    L(r) = C max(0, |r| - eps),        r = y - f(x),        eps from 1 down to 0.
+.. math:: L(r) = C\max(0, |r| - \varepsilon),\qquad r = y - f(x),\qquad \varepsilon: 1\to 0.
 
-Step 1, on paper: with u = f(x), the graph of -dL against u, from left to right, is
+Step 1, on paper: with u = f(x), the graph of -dL against u, from left to right, is ::
 
     C            |    0             |    -C
           knot at y - eps    knot at y + eps
 
-Step 2: type it in (`polyline`).  Step 3: let `check_plugin` look for mistakes.
+Step 2: type it in (``polyline``). Step 3: let ``check_plugin`` look for mistakes.
 """
 
 from __future__ import annotations

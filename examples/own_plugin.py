@@ -1,11 +1,15 @@
-"""A plugin of one's own: the lasso, traced by the same engine and compared with scikit-learn.
+r"""
+The lasso as a plugin of one's own
+==================================
 
-    min over beta   1/2 |y - X beta|^2 + lam |beta|_1
+.. math:: \min_\beta\ \tfrac12\|y-X\beta\|^2+\lambda\|\beta\|_1
 
 With alpha = beta and Q = X'X the response is u = X'X beta, and optimality, coordinate by
-coordinate, reads  q_i - u_i in lam * sign(beta_i)  with q = X'y: the point (u_i, beta_i) lies on
+coordinate, reads q - u in lam * sign(beta) with q = X'y. So the point (u, beta) lies on ::
 
     beta = +inf  |  knot at q - lam (beta > 0)  |  beta = 0  |  knot at q + lam (beta < 0)  |  -inf
+
+That is the whole plugin. Its break-points are those of scikit-learn's ``lars_path``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Predictive control without solving it anew: the whole plan as a function of where the cart is.
+"""
+Predictive control: the plan for every position
+===============================================
 
 A cart (position, speed) is to be brought to rest at 0 by a force between -1 and 1, its speed kept
 between -0.6 and 0.6.  The plan over 20 steps is a quadratic program whose vectors move with the

@@ -1,4 +1,8 @@
-"""Do the robust estimators pay?  Against SVC, SVR and HuberRegressor on data spoiled on purpose.
+"""
+Do the robust estimators pay?
+=============================
+
+Against SVC, SVR and HuberRegressor on data spoiled on purpose.
 
 Classification: breast cancer, 15 % of the training labels flipped, the test labels clean.
 Regression: diabetes, 5 % of the training targets moved by 5 to 10 standard deviations, either

@@ -1,19 +1,13 @@
-"""Four paths of support vector machines: every C, every balance of errors, every nu.
+"""
+SVM paths: every C, every balance of errors, every ν
+====================================================
 
-Breast cancer, half of the rows to fit and half to test, standardised; noise is added to make
-it hard enough to have a choice.  One picture goes to out/.  The exit code is not zero if a path
-fails its certificate.
+Four convex machines on breast cancer data, half of the rows to fit and half to test, standardised;
+noise is added to make it hard enough to have a choice.
 """
 
-from __future__ import annotations
-
-import sys
 import time
 from pathlib import Path as File
-
-import matplotlib
-
-matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,6 +23,9 @@ from homotopy_plugins import NuSVCPath, OneClassPath, ROCCurve, ROCPath, SVMPath
 OUT = File("out")
 NOISE = 1.5
 GAMMA = 0.01
+
+# %%
+# Rows to fit and rows to test.
 
 
 def data() -> list[np.ndarray]:
@@ -55,75 +52,82 @@ def drawn(ax, curve: ValidationCurve, color: str, label: str) -> None:
     ax.step(ends, steps, where="post", color=color, lw=1.5, label=label)
 
 
-def main() -> int:
-    X, Z, y, truth = data()
-    costs, fine_costs = traced(SVMPath(X, y, C=(1e-2, 1e3), gamma=GAMMA))
-    errors = costs.validation_curve(Z, truth)
-    best = errors.best
-    print(f"  least test error {best.value:.3f} for C from {best.interval[0]:.4g} to "
-          f"{best.interval[1]:.4g}")  # fmt: skip
+# %%
+# ``SVMPath``: the test error for every C.
 
-    balance, fine_balance = traced(ROCPath(X, y, C=best.t, gamma=GAMMA))
-    rates = ROCCurve.of(balance, Z, truth)
-    print(f"  {rates.start.size} pairs of rates on the test rows, area under them {rates.area:.3f}")
+X, Z, y, truth = data()
+costs, fine_costs = traced(SVMPath(X, y, C=(1e-2, 1e3), gamma=GAMMA))
+errors = costs.validation_curve(Z, truth)
+best = errors.best
+print(f"  least test error {best.value:.3f} for C from {best.interval[0]:.4g} to "
+      f"{best.interval[1]:.4g}")  # fmt: skip
 
-    usual = X[y == 1]
-    single, fine_single = traced(OneClassPath(usual, nu=(1.0, 0.01), gamma=GAMMA))
-    alarms = ROCCurve.of(single, Z, np.where(truth == 1, 1.0, -1.0))
+# %%
+# ``ROCPath``: a machine for every balance of the two kinds of error.
 
-    model = NuSVCPath(X, y, nu=(None, 0.05), gamma=GAMMA)
-    double, fine_double = traced(model)
-    nu_errors = double.validation_curve(Z, truth)
-    print(f"  largest nu {model.largest_nu:.3f}; least test error {nu_errors.minimum:.3f} at nu = "
-          f"{nu_errors.best.t:.3f}")  # fmt: skip
+balance, fine_balance = traced(ROCPath(X, y, C=best.t, gamma=GAMMA))
+rates = ROCCurve.of(balance, Z, truth)
+print(f"  {rates.start.size} pairs of rates on the test rows, area under them {rates.area:.3f}")
 
-    figure, ((a, b), (c, d)) = plt.subplots(2, 2, figsize=(10.0, 8.0), layout="constrained")
-    held = costs.validation_curve(X, y)
-    drawn(a, held, PALETTE[7], "rows fitted")
-    drawn(a, errors, PALETTE[0], "test rows")
-    a.axvline(best.t, color=PALETTE[1], lw=1.0, label=f"least test error, C = {best.t:.3g}")
-    a.set(xscale="log", xlabel="C", ylabel="part of the labels that is wrong", ylim=(-0.01, None))
-    a.set_title("SVMPath: error for every C")
-    a.legend(frameon=False)
+# %%
+# ``OneClassPath``, fitted to benign rows alone, and ``NuSVCPath``.
 
-    false, true, _ = roc_curve(truth, costs.decision_function(Z, best.t))
-    b.plot(false, true, color=PALETTE[7], lw=1.5, label="one machine, its threshold moved")
-    b.plot(rates.false_positive_rate, rates.true_positive_rate, ".", ms=5, color=PALETTE[0],
-           label="machines for every balance of costs")  # fmt: skip
-    b.plot(*rates.hull(), color=PALETTE[1], lw=1.0, label=f"their hull, area {rates.area:.3f}")
-    b.set(xlabel="false positive rate", ylabel="true positive rate")
-    b.set_title("ROCPath: rates on the test rows")
-    b.legend(frameon=False, loc="lower right")
+usual = X[y == 1]
+single, fine_single = traced(OneClassPath(usual, nu=(1.0, 0.01), gamma=GAMMA))
+alarms = ROCCurve.of(single, Z, np.where(truth == 1, 1.0, -1.0))
 
-    places = np.append(alarms.start, alarms.stop[-1])
-    for rate, color, label in (
-        (alarms.false_positive_rate, PALETTE[1], "malignant"),
-        (alarms.true_positive_rate, PALETTE[0], "benign"),
-    ):
-        unusual = 1.0 - np.append(rate, rate[-1])
-        c.step(places, unusual, where="post", color=color, lw=1.5, label=label)
-    c.plot([0.0, 1.0], [0.0, 1.0], ":", color=PALETTE[7], label="benign rows fitted: nu")
-    c.set(xlabel="nu", ylabel="part of the test rows called unusual")
-    c.set_title("OneClassPath: fitted to benign rows alone")
-    c.legend(frameon=False, loc="lower right")
+model = NuSVCPath(X, y, nu=(None, 0.05), gamma=GAMMA)
+double, fine_double = traced(model)
+nu_errors = double.validation_curve(Z, truth)
+print(f"  largest nu {model.largest_nu:.3f}; least test error {nu_errors.minimum:.3f} at nu = "
+      f"{nu_errors.best.t:.3f}")  # fmt: skip
 
-    drawn(d, nu_errors, PALETTE[0], "error on the test rows")
-    places = double.breakpoints
-    inside = [double.partition(t)["L"].size / y.size for t in places]
-    held = [1.0 - double.partition(t)["R"].size / y.size for t in places]
-    d.plot(places, inside, color=PALETTE[1], label="rows at their bound")
-    d.plot(places, held, color=PALETTE[2], label="support vectors")
-    d.plot([0.0, model.largest_nu], [0.0, model.largest_nu], ":", color=PALETTE[7], label="nu")
-    d.set(xlabel="nu", ylabel="part of the rows", xlim=(0.0, None), ylim=(0.0, 1.0))
-    d.set_title(f"NuSVCPath: nu from {model.largest_nu:.3f}, the largest, to 0.05")
-    d.legend(frameon=False, loc="upper left")
-    for ax in (a, b, c, d):
-        ax.spines[["top", "right"]].set_visible(False)
-    OUT.mkdir(exist_ok=True)
-    figure.savefig(OUT / "svm_paths.png", dpi=130)
-    print(f"\nPicture: {OUT}/svm_paths.png")
-    return 0 if fine_costs and fine_balance and fine_single and fine_double else 1
+# %%
+# One picture for each.
 
+figure, ((a, b), (c, d)) = plt.subplots(2, 2, figsize=(10.0, 8.0), layout="constrained")
+held = costs.validation_curve(X, y)
+drawn(a, held, PALETTE[7], "rows fitted")
+drawn(a, errors, PALETTE[0], "test rows")
+a.axvline(best.t, color=PALETTE[1], lw=1.0, label=f"least test error, C = {best.t:.3g}")
+a.set(xscale="log", xlabel="C", ylabel="part of the labels that is wrong", ylim=(-0.01, None))
+a.set_title("SVMPath: error for every C")
+a.legend(frameon=False)
 
-if __name__ == "__main__":
-    sys.exit(main())
+false, true, _ = roc_curve(truth, costs.decision_function(Z, best.t))
+b.plot(false, true, color=PALETTE[7], lw=1.5, label="one machine, its threshold moved")
+b.plot(rates.false_positive_rate, rates.true_positive_rate, ".", ms=5, color=PALETTE[0],
+       label="machines for every balance of costs")  # fmt: skip
+b.plot(*rates.hull(), color=PALETTE[1], lw=1.0, label=f"their hull, area {rates.area:.3f}")
+b.set(xlabel="false positive rate", ylabel="true positive rate")
+b.set_title("ROCPath: rates on the test rows")
+b.legend(frameon=False, loc="lower right")
+
+places = np.append(alarms.start, alarms.stop[-1])
+for rate, color, label in (
+    (alarms.false_positive_rate, PALETTE[1], "malignant"),
+    (alarms.true_positive_rate, PALETTE[0], "benign"),
+):
+    unusual = 1.0 - np.append(rate, rate[-1])
+    c.step(places, unusual, where="post", color=color, lw=1.5, label=label)
+c.plot([0.0, 1.0], [0.0, 1.0], ":", color=PALETTE[7], label="benign rows fitted: nu")
+c.set(xlabel="nu", ylabel="part of the test rows called unusual")
+c.set_title("OneClassPath: fitted to benign rows alone")
+c.legend(frameon=False, loc="lower right")
+
+drawn(d, nu_errors, PALETTE[0], "error on the test rows")
+places = double.breakpoints
+inside = [double.partition(t)["L"].size / y.size for t in places]
+held = [1.0 - double.partition(t)["R"].size / y.size for t in places]
+d.plot(places, inside, color=PALETTE[1], label="rows at their bound")
+d.plot(places, held, color=PALETTE[2], label="support vectors")
+d.plot([0.0, model.largest_nu], [0.0, model.largest_nu], ":", color=PALETTE[7], label="nu")
+d.set(xlabel="nu", ylabel="part of the rows", xlim=(0.0, None), ylim=(0.0, 1.0))
+d.set_title(f"NuSVCPath: nu from {model.largest_nu:.3f}, the largest, to 0.05")
+d.legend(frameon=False, loc="upper left")
+for ax in (a, b, c, d):
+    ax.spines[["top", "right"]].set_visible(False)
+OUT.mkdir(exist_ok=True)
+figure.savefig(OUT / "svm_paths.png", dpi=130)
+print(f"\nPicture: {OUT}/svm_paths.png")
+assert all((fine_costs, fine_balance, fine_single, fine_double))

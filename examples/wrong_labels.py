@@ -1,4 +1,8 @@
-"""Which rows are wrong?  Planted label flips, ranked by `RobustSVC.audit` and by simpler means.
+"""
+Which rows are wrong?
+=====================
+
+Planted label flips, ranked by `RobustSVC.audit` and by simpler means.
 
 5 % and 15 % of the labels are flipped, on breast cancer and on generated data like spambase (57
 word frequencies, mostly zero, with heavy tails); with ``--data DIR``, a folder that holds

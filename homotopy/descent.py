@@ -1,4 +1,4 @@
-"""Downhill in alpha: from a point that is no local optimum any more to one that is.
+"""Downhill in alpha: from a point that is no longer a local optimum to one that is.
 
 For a fixed t, and a form Q that need not be semidefinite,
 

@@ -76,7 +76,7 @@ def _far_corners(problem: Problem, t: float) -> str:
         return ""
     return (
         f"the corners (targets) are about {away:.3g} away from 0 and {float(np.median(apart)):.3g} "
-        "apart only; subtract their mean, or fit an intercept to what is left"
+        "apart; subtract their mean, or fit an intercept to what is left"
     )
 
 

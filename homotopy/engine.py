@@ -1,8 +1,8 @@
 """The loop: C-steps along the span, D-steps across jumps, and what is done when one of them fails.
 
-The steps themselves are compiled (`homotopy.tracker`); here is what is done once a path: the start,
-stopping and watching, a model's own rule for who changes side, the QP solver as a fallback, and the
-record of it all.
+The steps themselves are compiled (`homotopy.tracker`); here is what is done once per path: the
+start, stopping and watching, a model's own rule for who changes side, the QP solver as a fallback,
+and the record of it all.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LITTLE = 20_000
 # One that holds by less than a digit may be made better, and so is any in doubt where that takes no
 # more than so many multiplications.
 CLEARLY, QUICKLY = 1e-9, 1e6
-# Jumps that are crossed late within this part of the span are as good as one.
+# Jumps that are crossed late within this fraction of the span are as good as one.
 NEARBY = 1e-8
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
 RECOVERIES = 3
@@ -101,6 +101,25 @@ class Homotopy:
         What is taken for zero; for tests, there is no need to change it.
     windows : Windows
         When to look at some coordinates only; changes the speed, never the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from homotopy import DenseGram, Homotopy, Knot, LossModel, Slope
+    >>> class Prices(LossModel):  # min over x  1/2 x'Qx - t c'x,  0 <= x <= 1
+    ...     span, unknown = (0.0, 3.0), "alpha"
+    ...     gram, c = DenseGram([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0])
+    ...
+    ...     def polyline(self, t):
+    ...         return Slope("full", 1.0), Knot("between", t * self.c), Slope("none", 0.0)
+    >>> path = Homotopy(Prices()).trace()
+    >>> path.breakpoints
+    array([0., 1., 3.])
+    >>> path.solution([0.5, 2.0])
+    array([[0. , 0.5],
+           [0.5, 1. ]])
+    >>> path.certify().ok
+    True
     """
 
     model: LossModel
@@ -168,7 +187,7 @@ class Homotopy:
         Raises
         ------
         TraceError
-            On numerical trouble, or where `max_seconds` were over before the path had begun; its
+            On numerical trouble, or where `max_seconds` ran out before the path had begun; its
             `path` attribute holds what was traced.
         TraceInterrupted
             On Ctrl-C, likewise; it is a `KeyboardInterrupt`.
@@ -191,8 +210,8 @@ class Homotopy:
         bit.
 
         The model and the options must be those of the trace; limits may differ.  `max_seconds`
-        counts from now, `max_breakpoints` from the start of the path.  From the checkpoint of a
-        complete trace comes its path at once.
+        counts from now, `max_breakpoints` from the start of the path.  The checkpoint of a
+        complete trace gives its path at once.
 
         Parameters
         ----------
@@ -406,7 +425,7 @@ class _Trace:
         else:
             if not (self.begun and self.tracker.recorded()):
                 raise TraceError(
-                    f"max_seconds={self.options.max_seconds:g} were over before the path had "
+                    f"max_seconds={self.options.max_seconds:g} ran out before the path had "
                     "begun; allow more, or hand trace(start=...) a guess of its first point"
                 )
             path = self.path()
@@ -779,7 +798,7 @@ class _Trace:
     def _cross_late(self) -> None:
         """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.
 
-        The present point is carried along unchanged; the part of the span is far below the
+        The present point is carried along unchanged; the fraction of the span is far below the
         tolerance of the certificate.
         """
         tracker, now = self.tracker, self.tracker.now

@@ -36,7 +36,7 @@ WIDEST, LARGEST = 400, 2_000_000
 # Knots are equations, beside which curvature and |w|^2 are small: by this factor in a system that
 # is scaled to 1.
 STRICT = 1e4
-# Pivots below this part of the largest are rounding.
+# Pivots below this fraction of the largest are rounding.
 TINY = 1e-18
 ROUNDS = 3
 # What rounding leaves of numbers that are given, beside that of those that are solved for.

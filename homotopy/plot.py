@@ -45,7 +45,7 @@ CURVES = len(PALETTE)
 CURVES_AMONG_JUMPS = 4
 # Up to so many jumps each has a line of its own from bottom to top.
 LINED_JUMPS = 12
-# A change below this part of the range of a curve cannot be seen and is not marked.
+# A change below this fraction of the range of a curve cannot be seen and is not marked.
 VISIBLE = 5e-3
 # Points at which the objective, quadratic between break-points, is sampled.
 SAMPLES = 400

@@ -22,7 +22,7 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False, repr=False)
 class Stays(Pickled):
-    """For every coordinate the part of the path that it spends on some pieces.
+    """For every coordinate the fraction of the path that it spends on some pieces.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Stays(Pickled):
     first : array (n,)
         The t at which each coordinate first comes onto one of them; NaN for those that never do.
     share : array (n,)
-        The part of the path spent on them, 0 to 1 (on a path of one point 0 or 1).
+        The fraction of the path spent on them, 0 to 1 (on a path of one point 0 or 1).
     row, start, stop : arrays
         Every stay, by coordinate and then in the order of travel: which, from where, to where.
     """

@@ -31,14 +31,14 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Evaluator = Callable[[Array, Array], Array]
 
-# Values that differ by less than this part of the least (of the largest where that is 0) are ties:
-# sums are rounded.
+# Values that differ by less than this fraction of the least (of the largest where that is 0) are
+# ties: sums are rounded.
 TIED = 1e-12
-# Crossings closer than this part of a segment are at one t.
+# Crossings closer than this fraction of a segment are at one t.
 TOGETHER = 1e-13
 # Numbers held at a time for the values at the ends of segments.
 BLOCK = 1_000_000
-# A value off the straight line by more than this part of the largest does not lie on one.
+# A value off the straight line by more than this fraction of the largest does not lie on one.
 BENT = 1e-4
 
 

@@ -18,7 +18,7 @@ Index = npt.NDArray[np.int64]
 
 
 class LinearGram(Gram):
-    """``Q = phi phi^T`` on the features themselves; O(n d) a product, nothing of size n x n.
+    """``Q = phi phi^T`` on the features themselves; O(n d) per product, nothing of size n x n.
 
     Parameters
     ----------

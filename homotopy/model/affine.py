@@ -38,7 +38,7 @@ class Affine:
     ``Affine.parameter()`` is ``t`` itself.  Sums, differences, products with numbers and arrays,
     indexing and the functions of NumPy that only move numbers about (``np.where``, ``np.full``,
     ``np.stack``, ``np.concatenate``, ``np.repeat``, ...) stay affine.  What does not, such as a
-    product of two that both move, a power, a comparison or a maximum, is refused in words.
+    product of two that both move, a power, a comparison or a maximum, is refused with a reason.
     """
 
     const: Any = attrs.field(converter=_as_array)

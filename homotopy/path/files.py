@@ -123,7 +123,7 @@ def _replaceable(target: str, folder: str, name: str) -> os.stat_result | None:
     if stat.S_ISDIR(old.st_mode):
         raise PathError(f"{name}: is a folder; give the name of a file in it")
     if not stat.S_ISREG(old.st_mode):
-        raise PathError(f"{name}: is no ordinary file; give another name")
+        raise PathError(f"{name}: is not an ordinary file; give another name")
     if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PathError(f"{name}: is write-protected; allow writing or give another name")
     return old

@@ -287,9 +287,9 @@ class Path:
         X, y
             Held-out rows, as `decision_function` takes them, and their targets or labels.
         loss : {"zero-one", "hinge", "absolute", "squared"} or Truncated(cap), optional
-            "zero-one" (the part of rows with a wrong sign; f = 0 counts as negative) is piecewise
-            constant in t, "hinge", "absolute" and `homotopy.Truncated` (absolute up to a cap)
-            piecewise linear, "squared" piecewise quadratic.  The default is the model's:
+            "zero-one" (the fraction of rows with a wrong sign; f = 0 counts as negative) is
+            piecewise constant in t, "hinge", "absolute" and `homotopy.Truncated` (absolute up to a
+            cap) piecewise linear, "squared" piecewise quadratic.  The default is the model's:
             "zero-one" for classification, else "absolute".
         sample_weight : array (N,), optional
         """

@@ -48,7 +48,7 @@ __all__ = ["ConvexSolution", "solve_convex"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Slopes that differ by no more than this part of the largest are one.
+# Slopes that differ by no more than this fraction of the largest are one.
 SAME = 1e-14
 # What is lacking in the balance up to this part is rounding; before the last anchor more may be.
 BALANCED, LOOSE = 1e-11, 1e-3
@@ -56,7 +56,7 @@ TINY = 1e-300
 # A gain that no other passes, and yet can be multiplied.
 HUGE = 1e200
 
-# Curvature along a pair below this part of its two diagonals is rounding.
+# Curvature along a pair below this fraction of its two diagonals is rounding.
 FLAT = 1e-12
 # So many sweeps say nothing about the pace of pairs; they go on while it promises an end within so
 # many times what Newton steps cost.
@@ -80,7 +80,7 @@ LOST = 1e12
 DIRECT = 2500
 # With more coordinates than this, columns of Q are not computed where there are features.
 WIDE = 4000
-# Sparse features with more than this part of entries are treated as dense.
+# Sparse features with more than this fraction of entries are treated as dense.
 DENSE = 0.1
 
 DONE, MISSING, LIMIT, STUCK, GOING, SPENT = 0, 1, 2, 3, 4, 5

@@ -16,9 +16,9 @@ __all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# How far a response may be off: pairs get dearer with every digit, Newton steps on features do not.
+# How far a response may be off: pairs cost more with every digit, Newton steps on features do not.
 ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
-# An alpha within this part of its size is at the height of a slope.
+# An alpha within this fraction of its size is at the height of a slope.
 LEVEL = 1e-10
 
 

@@ -33,7 +33,7 @@ class Draw:
         return float(f"{10.0 ** self.rng.uniform(low, high):.2g}")
 
     def some(self, n: int, part: float) -> npt.NDArray[np.int64]:
-        """About this part of n rows, at least one."""
+        """About this fraction of n rows, at least one."""
         chosen = np.flatnonzero(self.rng.random(n) < part)
         return chosen if chosen.size else self.rng.integers(n, size=1)
 

@@ -65,7 +65,7 @@ class Memory:
         self.problem, self.gram, self.border = problem, problem.gram, problem.border
         self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
         if not self.gram.semidefinite:
-            # What a window leaves out is bounded by lengths, which there are none.
+            # What a window leaves out is bounded by lengths, which do not exist here.
             self.windows = self.windows.closed()
         self._tol, self._opt = (
             state.records(record(self.tolerances)),

@@ -62,7 +62,7 @@ __all__ = ["admit", "cross", "slide"]
 
 # Room in the log for what one pivot may write.
 SPARE = 8
-# A squared pivot below this part of its diagonal has lost digits to cancellation.
+# A squared pivot below this fraction of its diagonal has lost digits to cancellation.
 CANCELLED = 1e-4
 # A hash that tells partitions apart.
 MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503

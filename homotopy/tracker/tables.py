@@ -61,7 +61,7 @@ def nearest_corner(problem: Problem, t: float) -> Array:
 
 def spacing(problem: Problem, t: float) -> Array:
     """For each coordinate the least distance between two of its corners at t: a target of 1e8 with
-    a threshold of 1 has to be known to a part of 1."""
+    a threshold of 1 has to be known to a fraction of 1."""
     corner = problem.polylines.at(t).corner
     if corner.shape[1] < 2:
         return np.full(len(corner), np.inf)

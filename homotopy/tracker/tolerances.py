@@ -37,7 +37,7 @@ class Tolerances:
     rounding : float
         Roundings of a sum that are allowed for, in units of eps times the norm of its terms.
     speed : float
-        A speed below this many roundings of its terms is no motion.
+        A speed below this many roundings of its terms does not count as motion.
     dependent : float
         A squared pivot above this fraction of the diagonal is independent without a closer look.
     rank : float

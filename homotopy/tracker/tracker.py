@@ -43,17 +43,17 @@ WHILE = 0.05
 # Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
 # for each that changes piece, a start from anywhere many more); recomputations of u likewise.
 STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
-# The scale of a response is at least this part of its nearest corner: what is then taken for zero
-# is the rounding of that corner.
+# The scale of a response is at least this fraction of its nearest corner: what is then taken for
+# zero is the rounding of that corner.
 CORNER = 1e-4
-# For judging it is at least this part of that corner and of the terms that it is the sum of: what
-# is then rounding is no reason to doubt.
+# For judging it is at least this fraction of that corner and of the terms that it is the sum of:
+# what is then rounding gives no reason to doubt.
 LEAST = 1e-5
 # A part so small needs no closer look.
 UNDOUBTED = 1e-12
-# A response stands on a jump corner within this part of its size.
+# A response stands on a jump corner within this fraction of its size.
 STANDING = 1e-11
-# A part of the span below which a path has not moved on.
+# A fraction of the span below which a path has not moved on.
 STANDSTILL = 1e-13
 # The route, in `Now`: what a repair on the spot must bring back.
 ROUTE = [
@@ -464,7 +464,7 @@ class Tracker(Memory):
         miss = residuals * sizes
         gap, beyond = self._gap(miss), miss / least
         worst = float(np.max([off, gap, self._short(target), beyond.max(), self._left()]))
-        # What is no number is as bad as can be.
+        # What is not a number is as bad as can be.
         self.doubt = max(self.doubt, worst) if worst == worst else INF
         return off
 

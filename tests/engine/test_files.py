@@ -216,7 +216,7 @@ def test_where_a_file_cannot_be_the_message_says_why(path, tmp_path):
         path.save(tmp_path / "nowhere" / "path.npz")
     with pytest.raises(PathError, match=r"is a folder; give the name of a file in it"):
         path.save(tmp_path)
-    with pytest.raises(PathError, match=r"null: is no ordinary file"):
+    with pytest.raises(PathError, match=r"null: is not an ordinary file"):
         path.save(os.devnull)
     with pytest.raises(PathError, match="cannot be written"):
         path.save(tmp_path / ("long" * 100))

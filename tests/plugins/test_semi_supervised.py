@@ -229,7 +229,7 @@ def test_labels_of_any_kind_and_validation():
     curve = path.validation_curve(free, np.where(truth > 0, "yes", "no"))
     errors = np.mean(np.sign(path.decision_function(free, 0.3)) != truth)
     assert curve(0.3) == pytest.approx(errors)
-    with pytest.raises(DataError, match=r"held-out label .*none of the two classes"):
+    with pytest.raises(DataError, match=r"held-out label .*neither of the two classes"):
         path.validation_curve(free, np.full(60, "maybe"))
 
 

@@ -550,5 +550,5 @@ def test_refused(make, error, match):
 def test_held_out_labels_are_those_of_the_classes():
     path = certified(SVMPath(ROWS, ["no", "yes", "yes", "no"]))
     assert path.validation_curve(ROWS, ["no", "yes", "yes", "no"])(1.0) <= 0.5
-    with pytest.raises(DataError, match="'maybe' is none of the two classes"):
+    with pytest.raises(DataError, match="'maybe' is neither of the two classes"):
         path.validation_curve(ROWS, ["no", "yes", "yes", "maybe"])

@@ -150,7 +150,7 @@ def test_labels_are_those_of_the_model():
     curve = path.validation_curve(X, np.where(y > 0, "good", "bad"))
     t = np.linspace(1.0, 0.0, 101)
     np.testing.assert_array_equal(curve(t), plain(t))
-    with pytest.raises(DataError, match=r"held-out label .*'ugly'.* is none of the two classes"):
+    with pytest.raises(DataError, match=r"held-out label .*'ugly'.* is neither of the two classes"):
         path.validation_curve(X, np.where(y > 0, "good", "ugly"))
 
 

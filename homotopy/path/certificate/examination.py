@@ -36,9 +36,9 @@ SIDES = ("before", "after")
 # Points of one product with Q, and numbers of one array (half a megabyte stays in the cache).
 BATCH = 64
 CHUNK = 65536
-# A segment shorter than this part of the path is too brief to tell standing from leaving.
+# A segment shorter than this fraction of the path is too brief to tell standing from leaving.
 BRIEF = 1e-8
-# A change v of alpha with v'Qv below this part of its terms is null to rounding.
+# A change v of alpha with v'Qv below this fraction of its terms is null to rounding.
 NULL = 1e-13
 # A move so small needs no explanation.
 NOTHING = 1e-12

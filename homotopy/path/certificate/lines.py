@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.integer[Any]]
 
-# A jump whose height is this part of the slopes beside it is none.
+# A jump whose height is this fraction of the slopes beside it is none.
 LEVEL = 1e-12
 # t is found by a division and two sums with rounded numbers: so many more roundings than a corner.
 TRAVEL = 4.0

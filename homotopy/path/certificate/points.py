@@ -22,9 +22,9 @@ Index = npt.NDArray[np.integer[Any]]
 
 # A point off its piece by no more than this has no area.
 EXACT = 1e-15
-# A response is beyond a wall, or the end of its branch, if it is by this part of its scale.
+# A response is beyond a wall, or the end of its branch, if it is by this fraction of its scale.
 NEAR = 1e-8
-# A response within this part of its scale stands on a jump corner: no tighter than the engine's.
+# A response within this fraction of its scale is on a jump corner: no tighter than the engine's.
 STANDING = 1e-11
 
 

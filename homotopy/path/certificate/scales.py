@@ -41,12 +41,12 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDINGS = 16.0
 # The tolerance at which a residual of that size just passes.
 FINEST = 1e-8
-# Solving the active system leaves this part of FINEST in an alpha that ought to be 0: the rounding
-# of alphas that were larger before, times the condition of the system.
+# Solving the active system leaves this fraction of FINEST in an alpha that ought to be 0: the
+# rounding of alphas that were larger before, times the condition of the system.
 SOLVED = 1e-4
-# A border equation is relative to this part of its terms, so that one alpha among a thousand shows.
+# A border equation is relative to this fraction of its terms, so that one alpha in 1,000 shows.
 BALANCED = 1e-2
-# So is a response to this part of itself and of its corner, where it is the sum of many.
+# So is a response to this fraction of itself and of its corner, where it is the sum of many.
 PART = 1e-2
 
 

@@ -42,7 +42,7 @@ DEFAULT_VALUES = 5
 # A response this near to a jump, in parts of both, is at it: the rest is rounding.  So is one that
 # is no farther from it than the convex problem leaves open.
 AT_JUMP = 1e-9
-# A value asked for is one of those solved for if it differs by no more than this part of it.
+# A value asked for is one of those solved for if it differs by no more than this fraction of it.
 SAME_VALUE = 1e-12
 
 

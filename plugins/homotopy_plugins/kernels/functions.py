@@ -26,7 +26,7 @@ Kernel = Callable[[Any, Any], Array]
 
 # Columns at a time, so that what is read many times stays near.
 TILE = 512
-# A squared distance below this part of |x|^2 + |z|^2 is summed anew from differences.
+# A squared distance below this fraction of |x|^2 + |z|^2 is summed anew from differences.
 CANCELS = 1.0 / 64.0
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")

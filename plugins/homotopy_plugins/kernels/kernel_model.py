@@ -32,7 +32,7 @@ __all__ = ["KernelModel", "KernelOptions"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A kernel matrix with an eigenvalue below minus this part of the largest is indefinite.
+# A kernel matrix with an eigenvalue below minus this fraction of the largest is indefinite.
 INDEFINITE = 1e-8
 # Negative eigenvalues that are rounding, to double and to single precision.
 ROUNDED, SINGLE = 1e-12, 1e-6

@@ -42,7 +42,7 @@ def signs_of(y: Any, classes: Any, name: str) -> Array:
     if strange.size:
         first, second = classes.tolist()
         raise DataError(
-            f"{name}: held-out label {strange.tolist()[0]!r} is none of the two classes "
+            f"{name}: held-out label {strange.tolist()[0]!r} is neither of the two classes "
             f"{first!r} and {second!r}"
         )
     return np.where(labels == classes[1], 1.0, -1.0)

@@ -43,7 +43,7 @@ Group = tuple[npt.ArrayLike, float | None, float | None]
 
 # Equations that differ from a combination of others by no more than this are the same.
 DEPENDENT = 1e-11
-# A mean return within this part of the spread of means is the largest.
+# A mean return within this fraction of the spread of means is the largest.
 TIED = 1e-9
 # Weights that differ by no more, in parts of the largest, are the same.
 SAME = 1e-10

@@ -30,7 +30,7 @@ __all__ = ["ElasticNet", "Lasso", "l1_pieces", "l1_span"]
 
 Array = npt.NDArray[np.float64]
 
-# A correlation with the residual below this part of its terms is rounding.
+# A correlation with the residual below this fraction of its terms is rounding.
 ROUNDED = 1e-13
 # No intercept has this size, in parts of y.
 NEVER = 1e6
@@ -53,11 +53,11 @@ class Lasso(LeastSquares):
         Where the path ends.  It begins at the least lam for which every penalised coefficient
         is 0.
     fraction : float in [0, 1), optional
-        Where it ends if `lam` is not given, as a part of the lam where it begins.  By default 0:
-        least squares; but 1e-10 where lengths of columns, each over its weight, differ by more
+        Where it ends if `lam` is not given, as a fraction of the lam where it begins.  By default
+        0: least squares; but 1e-10 where lengths of columns, each over its weight, differ by more
         than 1e5: they would enter too near to 0 to be told from it.
     positive : bool
-        Whether no coefficient (but the intercept) may be negative.
+        Whether no coefficient (except the intercept) may be negative.
     weights : array (p,), optional
         w, ones by default; 0 leaves a coefficient unpenalised.
     fit_intercept : bool
@@ -166,8 +166,8 @@ class Lasso(LeastSquares):
 class ElasticNet(Lasso):
     """``min 1/2 |y - X beta - b|^2 + sum_j w_j (lam |beta_j| + ridge / 2 beta_j^2)`` for every lam.
 
-    The weight of the squares stays while lam goes, so that the path is piecewise linear in lam and
-    ends at ridge regression.  At one lam it is scikit-learn's `ElasticNet` with
+    The weight of the squares is fixed while lam moves, so that the path is piecewise linear in lam
+    and ends at ridge regression.  At one lam it is scikit-learn's `ElasticNet` with
     ``alpha = (lam + ridge) / n`` and ``l1_ratio = lam / (lam + ridge)``.
 
     Parameters

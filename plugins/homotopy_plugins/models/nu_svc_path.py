@@ -34,14 +34,14 @@ __all__ = ["NuSVCPath"]
 
 Array = npt.NDArray[np.float64]
 
-# A nu above the largest by this part of it is the largest, rounded.
+# A nu above the largest by this fraction of it is the largest, rounded.
 ROUNDED = 1e-9
 
 
 class NuSVCPath(KernelModel):
-    """The classifier whose part nu of margin errors is given instead of C, for every nu.
+    """The classifier whose fraction nu of margin errors is given instead of C, for every nu.
 
-    nu bounds the part of rows inside the margin from above and that of support vectors from below.
+    nu bounds the fraction of rows inside the margin from above, that of support vectors from below.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class NuSVCPath(KernelModel):
     nu : (start, stop)
         The path of nu, each positive and at most `largest_nu`; None stands for that.
     **options
-        Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a part of the
-        whole weight.
+        Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a fraction of
+        the whole weight.
 
     Attributes
     ----------
@@ -61,6 +61,8 @@ class NuSVCPath(KernelModel):
         Twice the weight of the lighter class over the weight of all rows: with a larger nu the two
         equations have no solution.
 
+    Notes
+    -----
     Signs: ``f = sum_i alpha_i y_i K(x_i, .) + b`` with y in {-1, +1}; rows with ``y f < rho`` have
     alpha at its bound.  scikit-learn's ``NuSVC`` divides by rho so that the margin is at 1: its
     decision function is ``path.decision_function(X, t) / model.rho(path, t)``, that of the machine

@@ -30,8 +30,8 @@ Array = npt.NDArray[np.float64]
 
 
 class OneClassPath(KernelModel):
-    """Which rows are unusual, for every nu: at most the part nu of the rows lies outside, and at
-    least that part lies outside or on the edge.
+    """Which rows are unusual, for every nu: at most the fraction nu of the rows lies outside, and
+    at least that fraction lies outside or on the edge.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class OneClassPath(KernelModel):
     nu : (start, stop)
         The path of nu, each in (0, 1]; at 1 every row is outside.
     **options
-        Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a part of the
-        whole weight.
+        Of the kernel, see `KernelModel`.  `sample_weight` bounds alpha, and nu is a fraction of
+        the whole weight.
 
     Notes
     -----

@@ -23,11 +23,11 @@ __all__ = ["RegressionRamp"]
 
 Array = npt.NDArray[np.float64]
 
-# Where an s-path ends by default, as a part of the largest residual.
+# Where an s-path ends by default, as a fraction of the largest residual.
 DEFAULT_STOP = 0.2
 # The threshold, beyond the width, where nothing is said of it and theta moves.
 DEFAULT_THRESHOLD = 1.0
-# Residuals below this part of the largest target count as none.
+# Residuals below this fraction of the largest target count as none.
 ROUNDING = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Semi-supervised classification: rows without a label shall lie on either side, off the margin.
+"""Semi-supervised classification: rows without a label should lie on either side, off the margin.
 
 With C_i = C * sample_weight_i for rows with a label and t times the weight of rows without,
 
