@@ -431,7 +431,7 @@ def _splits(cv: Any, codes: Index, kept: Flags, seed: int, stratified: bool) -> 
     n, rows = codes.size, np.flatnonzero(kept)
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
     if not whole:
-        if not hasattr(cv, "split") and not isinstance(cv, Sequence):
+        if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Sequence)):
             raise ModelError(
                 f"audit: cv must be a whole number, a splitter or a list of splits, got {cv!r}"
             )
