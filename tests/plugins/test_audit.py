@@ -140,10 +140,19 @@ def test_labels_of_pandas(kind):
         "frame": lambda: pd.DataFrame({"label": words}),
         "Int64": lambda: pd.Series(y, dtype="Int64"),
     }[kind]()
-    plain = audit(X, y if kind == "Int64" else words, model=False, cv=3)
+    linear = LogisticRegression()
+    plain = audit(X, y if kind == "Int64" else words, model=linear, cv=3)
     np.testing.assert_array_equal(
-        audit(X, given, model=False, cv=3).columns["row"], plain.columns["row"]
+        audit(X, given, model=linear, cv=3).columns["row"], plain.columns["row"]
     )
+
+
+def test_the_same_rows_in_another_order_are_refused():
+    X, y = ugly(30)
+    with pytest.raises(DataError, match=r"same index in another order; give y\.loc\[X\.index\]"):
+        audit(X, y.iloc[::-1])
+    # An index that has nothing to do with that of X is no statement about the order.
+    assert len(audit(X, y.reset_index(drop=True), model=False, cv=2)) == 30
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)

@@ -132,7 +132,7 @@ class AuditReport:
     def _name(self, k: int) -> str:
         if self.index is None:
             return f"row {self.columns['row'][k]}"
-        return f"row {self.index[k]}"
+        return str(self.index[k])
 
     # ------------------------------------------------------------------ pages
 

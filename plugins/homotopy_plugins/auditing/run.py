@@ -45,6 +45,7 @@ from homotopy_plugins.auditing.tables import Table, listed
 from homotopy_plugins.auditing.targets import (
     FEWEST,
     Labels,
+    check_order,
     column_of,
     labels_of,
     target_of,
@@ -134,6 +135,7 @@ def audit(
     if not 0.0 < share < 1.0:
         raise ModelError(f"audit: level must lie between 0 and 1, got {level!r}")
     table = Table.of(X)
+    check_order(X, y)
     column = column_of(y, table.size)
     kind = task_of(column, task)
     models = _models(model, kind, random_state)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from homotopy import DataError, ModelError
 from homotopy_plugins.auditing.tables import _missing, listed
 
-__all__ = ["Labels", "labels_of", "target_of", "task_of"]
+__all__ = ["Labels", "check_order", "column_of", "labels_of", "target_of", "task_of"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -65,7 +65,23 @@ def column_of(y: Any, n: int) -> Any:
                 f"audit: y has no value in row {listed(gaps)} (counted from 0); leave rows without "
                 "a label out of X and y"
             )
+    if column.dtype.kind == "O":
+        # Numbers or words in an array of objects; both together are words.
+        plain = np.array(column.tolist())
+        column = plain if plain.ndim == 1 and plain.dtype.kind in "biufU" else column
     return column
+
+
+def check_order(X: Any, y: Any) -> None:
+    """Refuse pandas objects that hold the same rows in another order."""
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or len(X.index) != len(y.index):
+        return
+    if X.index.equals(y.index) or not (X.index.is_unique and y.index.is_unique):
+        return
+    if X.index.isin(y.index).all():
+        raise DataError(
+            "audit: X and y have the same index in another order; give y.loc[X.index] for y"
+        )
 
 
 def task_of(column: Any, asked: str) -> str:
@@ -94,7 +110,7 @@ def labels_of(column: Any) -> Labels:
     try:
         classes, codes, count = np.unique(column, return_inverse=True, return_counts=True)
     except TypeError:
-        # Words and numbers in one column cannot be sorted; as words they can.
+        # Things of several kinds cannot be sorted; as words they can.
         words = np.array([str(v) for v in column])
         classes, codes, count = np.unique(words, return_inverse=True, return_counts=True)
         column = words
