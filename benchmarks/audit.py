@@ -379,9 +379,13 @@ def coverage(trials: Trials, noises: Iterable[str], method: str = "audit") -> No
         rows = [(r["wrong"], r["n"], r[method]) for k, r in trials.found.items() if k[1] == noise]
         if not rows:
             continue
-        inside = np.mean([a["interval"][0] <= w <= a["interval"][1] for w, _, a in rows])
+        ends = [
+            (min(a["interval"][0], a["count"]), max(a["interval"][1], a["count"]))
+            for _, _, a in rows
+        ]
+        inside = np.mean([low <= r[0] <= high for r, (low, high) in zip(rows, ends, strict=True)])
         said = np.mean([a["count"] / n for _, n, a in rows])
-        width = np.mean([(a["interval"][1] - a["interval"][0]) / n for _, n, a in rows])
+        width = np.mean([(high - low) / r[1] for r, (low, high) in zip(rows, ends, strict=True)])
         planted = np.mean([w / n for w, n, _ in rows])
         print(f"{noise:14s}{len(rows):7d}{inside:8.2f}{planted:9.3f}{said:7.3f}{width:7.3f}")
 

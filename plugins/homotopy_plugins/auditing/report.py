@@ -132,7 +132,8 @@ class AuditReport:
     def _name(self, k: int) -> str:
         if self.index is None:
             return f"row {self.columns['row'][k]}"
-        return str(self.index[k])
+        name = self.index[k]
+        return name if isinstance(name, str) else f"row {name}"
 
     # ------------------------------------------------------------------ pages
 

@@ -157,10 +157,13 @@ def audit(
     flagged[order[:n_wrong]] = True
     columns = {"is_label_issue": flagged, "label_quality": 1.0 - wrong, **columns}
     made, index = ordered(order, columns, table.index)
+    # A mean may lie beyond the quantiles, where most of the chance is at 0.
+    low, high = interval(counts, share)
+    between = min(low, n_wrong), max(high, n_wrong)
     return AuditReport(
         kind,
         n_wrong,
-        interval(counts, share),
+        between,
         share,
         made,
         index,
