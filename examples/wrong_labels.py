@@ -137,7 +137,7 @@ def rankings(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Scores, RobustSVC
         OUTSIDE: by_row(robust.audit(top=None, out_of_fold=True, cv=folds)["row"]),
         MARGIN: -y * plain.fit(X, y).decision_function(X),
         FOLDS: -y * outside,
-        FOREST: np.where(y > 0, -chance, chance),
+        FOREST: np.where(y > 0, 1.0 - chance, chance),
         NEIGHBOURS: disagreement(X, y),
     }
     return scores, robust, report
@@ -263,7 +263,7 @@ def draw_curves() -> None:
     at = wrong[named].sum() / wrong.sum(), wrong[named].mean()
     ax.plot(*at, "o", ms=9, color=PALETTE[0], zorder=5)
     ax.annotate(
-        f"{report.n_wrong} rows named, {wrong.sum()} are wrong",
+        f"{report.n_wrong} named, {wrong.sum()} wrong",
         at,
         xytext=(8, 8),
         textcoords="offset points",
