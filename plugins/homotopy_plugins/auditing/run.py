@@ -36,6 +36,7 @@ from homotopy_plugins.auditing.scores import (
     EXACT,
     FEATURES,
     OwnPath,
+    Watched,
     asked,
     own_path,
     predicted,
@@ -196,9 +197,41 @@ Found = tuple[Array, dict[str, Any], Array, dict[str, float]]
 # ---------------------------------------------------------------------- labels
 
 
+@attrs.frozen(eq=False)
+class _Heard:
+    """What was said about every row: by class and view of the features the paths out of fold, by
+    class the path on all rows, by model its columns."""
+
+    watches: dict[tuple[int, str], list[Watched]]
+    own: dict[int, OwnPath | None]
+    said: dict[str, Array]
+
+
+def _heard(work: _Work, labels: Labels, splits: list[Split], sides: list[int], C: float) -> _Heard:
+    table = work.table
+    signs = {c: np.where(labels.codes == c, 1.0, -1.0) for c in sides}
+    jobs = [
+        delayed(watched)(view, signs[c], train, test, C, True)
+        for c in sides
+        for view in table.views.values()
+        for train, test in splits
+    ]
+    jobs += [delayed(_own)(table.views["standard"], signs[c], labels.kept, C) for c in sides]
+    jobs += [
+        delayed(asked)(one.model, one.raw, table, labels.given, labels.classes, train, test)
+        for one in work.models
+        for train, test in splits
+    ]
+    found = iter(work.run(jobs))
+    watches = {(c, name): [next(found) for _ in splits] for c in sides for name in table.views}
+    own = {c: next(found) for c in sides}
+    said = {one.name: _collected([next(found) for _ in splits], table.size) for one in work.models}
+    return _Heard(watches, own, said)
+
+
 def _labels(work: _Work, labels: Labels, cv: Any, C: float, seed: int) -> Found:
-    table, kept = work.table, labels.kept
-    classes, n = labels.classes, table.size
+    table, kept, classes = work.table, labels.kept, labels.classes
+    n = table.size
     if not kept.all():
         rare = np.unique(labels.given[~kept])
         work.notes.append(
@@ -208,32 +241,17 @@ def _labels(work: _Work, labels: Labels, cv: Any, C: float, seed: int) -> Found:
     splits = _splits(cv, labels.codes, kept, seed, stratified=True)
     # Of two classes one against the rest is both.
     sides = [1] if classes.size == 2 else list(range(classes.size))
-    signs = {c: np.where(labels.codes == c, 1.0, -1.0) for c in sides}
-    jobs = [
-        delayed(watched)(view, signs[c], train, test, C, True)
-        for c in sides
-        for view in table.views.values()
-        for train, test in splits
-    ]
-    jobs += [delayed(_own)(table.views["standard"], signs[c], kept, C) for c in sides]
-    jobs += [
-        delayed(asked)(one.model, one.raw, table, labels.given, classes, train, test)
-        for one in work.models
-        for train, test in splits
-    ]
-    found = iter(work.run(jobs))
+    heard = _heard(work, labels, splits, sides, C)
     scores, clean = np.zeros((classes.size, n)), np.zeros((classes.size, n))
-    wrong, counts = np.zeros(n), np.ones(1)
-    watches = {(c, name): [next(found) for _ in splits] for c in sides for name in table.views}
-    own = {c: next(found) for c in sides}
-    said = {one.name: _collected([next(found) for _ in splits], n) for one in work.models}
+    # Rows of a class that is not learned are wrong for certain.
+    wrong, counts = np.ones(n), np.r_[np.zeros(int((~kept).sum())), 1.0]
     weights: dict[str, float] = {}
     for c in sides:
-        columns, names = _columns_of(watches, table.views, c, n)
+        columns, names = _columns_of(heard.watches, table.views, c, n)
+        columns += [heard.said[one.name][:, c] for one in work.models]
         names += [one.name for one in work.models]
-        stacked = [*columns, *(said[one.name][:, c] for one in work.models)]
         inside = labels.codes == c
-        score, weight = blended_score(np.column_stack(stacked), inside, kept)
+        score, weight = blended_score(np.column_stack(columns), inside, kept)
         for name, part in zip(names, weight, strict=True):
             weights[name] = weights.get(name, 0.0) + float(part) / len(sides)
         curve = Plateaus.of(score[kept], inside[kept], classes.size)
@@ -244,24 +262,20 @@ def _labels(work: _Work, labels: Labels, cv: Any, C: float, seed: int) -> Found:
         counts = _sum_of(counts, curve.counts(score[judged], inside[judged]))
     if classes.size == 2:
         scores[0], clean[0] = -scores[1], 1.0 - clean[1]
-    wrong[~kept] = 1.0
-    counts = _sum_of(counts, np.r_[np.zeros(int((~kept).sum())), 1.0])
     best = classes[np.argmax(clean, axis=0)]
     place = np.maximum(labels.codes, 0)
-    margin = np.where(kept, scores[place, np.arange(n)], -np.inf)
-    ends = _own_ends(own, labels, sides)
-    reasons = _label_reasons(work, labels, ends, said, best)
-    columns_ = {
+    ends = _own_ends(heard.own, labels, sides)
+    answer = {
         "given_label": labels.given,
         "predicted_label": best,
         "margin_start": ends.start,
         "margin_end": ends.end,
         "outlier_from": ends.first,
         "share": ends.share,
-        "reason": reasons,
-        "tie": margin,
+        "reason": _label_reasons(work, labels, ends, heard.said, best),
+        "tie": np.where(kept, scores[place, np.arange(n)], -np.inf),
     }
-    return wrong, columns_, counts, weights
+    return wrong, answer, counts, weights
 
 
 def _own(view: Any, sign: Array, kept: Flags, C: float) -> OwnPath | None:
@@ -292,7 +306,7 @@ def _own_ends(own: dict[int, OwnPath | None], labels: Labels, sides: list[int]) 
 
 
 def _columns_of(
-    watches: dict[Any, list[Any]], views: dict[str, Any], c: int, n: int
+    watches: dict[tuple[int, str], list[Watched]], views: dict[str, Any], c: int, n: int
 ) -> tuple[list[Array], list[str]]:
     """Start and mean of each path, and what they are called; zeros where a path was not traced."""
     columns, names = [], []
@@ -406,25 +420,28 @@ def _targets(work: _Work, target: Array, cv: Any, costs: Sequence[float], seed: 
     judge = WrongTargets.of(residual, y)
     ends = own or OwnPath(*(np.full(n, np.nan) for _ in range(4)))
     ends = OwnPath(unit * ends.start, unit * ends.end, unit * ends.first, ends.share)
-    guess = middle + unit * (y + residual)
-    first = work.models[0] if work.models else None
-    reasons = []
-    for i in range(n):
-        words = _path_words("residual", ends, i)
-        if first is not None:
-            words.append(f"{first.name} says {middle + unit * said[first.name][i]:.4g}")
-        reasons.append("; ".join(words))
-    columns_ = {
+    answer = {
         "given_label": target,
-        "predicted_label": guess,
+        "predicted_label": middle + unit * (y + residual),
         "residual_start": ends.start,
         "residual_end": ends.end,
         "outlier_from": ends.first,
         "share": ends.share,
-        "reason": np.array(reasons),
+        "reason": _target_reasons(work, ends, {k: middle + unit * v for k, v in said.items()}),
         "tie": -np.abs(residual),
     }
-    return judge.wrong(residual), columns_, judge.counts(residual), weights
+    return judge.wrong(residual), answer, judge.counts(residual), weights
+
+
+def _target_reasons(work: _Work, ends: OwnPath, said: dict[str, Array]) -> Any:
+    first = work.models[0].name if work.models else None
+    reasons = []
+    for i in range(ends.start.size):
+        words = _path_words("residual", ends, i)
+        if first is not None:
+            words.append(f"{first} says {said[first][i]:.4g}")
+        reasons.append("; ".join(words))
+    return np.array(reasons)
 
 
 # ---------------------------------------------------------------------- folds and models
