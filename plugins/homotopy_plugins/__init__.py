@@ -1,7 +1,8 @@
 """Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `TrendFilterRegressor` and the displays need
-scikit-learn, which is imported when one of them is asked for: install ``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `TrendFilterRegressor`, the displays and
+`audit` need scikit-learn, which is imported when one of them is asked for: install
+``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from homotopy_plugins.models import (
 from homotopy_plugins.walks import Walk, walk
 
 if TYPE_CHECKING:
+    from homotopy_plugins.auditing import AuditReport as AuditReport
+    from homotopy_plugins.auditing import audit as audit
     from homotopy_plugins.estimators import OutlierPathDisplay as OutlierPathDisplay
     from homotopy_plugins.estimators import RobustBoundaryDisplay as RobustBoundaryDisplay
     from homotopy_plugins.estimators import RobustnessCurveDisplay as RobustnessCurveDisplay
@@ -87,13 +90,15 @@ _ESTIMATORS = (
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
 )
+_AUDIT = ("AuditReport", "audit")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ESTIMATORS:
+    if name not in (*_ESTIMATORS, *_AUDIT):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = importlib.import_module(f"{__name__}.estimators")
+        room = "auditing" if name in _AUDIT else "estimators"
+        module = importlib.import_module(f"{__name__}.{room}")
     except ImportError as error:
         raise ImportError(
             f"{name} needs scikit-learn 1.6 or newer ({error}); install homotopy-qp[sklearn]"
@@ -102,4 +107,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS])
+    return sorted([*globals(), *_ESTIMATORS, *_AUDIT])

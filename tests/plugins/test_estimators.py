@@ -520,7 +520,8 @@ def test_audit(kind, way):
     table = machine.audit(top=None)
     met = CALLED[kind]
     assert sorted(table["row"]) == list(range(80))
-    path = machine.path_
+    # Along s, whatever path was fitted.
+    path = machine.path_ if way == "s" else Homotopy(machine.path_.model.along("s")).trace()
     start, stop = path.traced
     responses = [path.response(start, "before"), path.response(stop)]
     if kind == "lad":
@@ -530,8 +531,9 @@ def test_audit(kind, way):
     np.testing.assert_allclose(table[f"{met}_end"], responses[1][rows], atol=1e-12)
     target = "label" if kind == "hinge" else "target"
     np.testing.assert_array_equal(table[target], y[rows])
-    np.testing.assert_array_equal(table["first"], machine.outlier_path_.first[rows])
-    np.testing.assert_array_equal(table["share"], machine.outlier_path_.share[rows])
+    stays = path.stays(*PIECES[kind])
+    np.testing.assert_array_equal(table["first"], stays.first[rows])
+    np.testing.assert_array_equal(table["share"], stays.share[rows])
     order = table[f"{met}_mean"].to_numpy() * (1 if kind == "hinge" else -1)
     assert np.all(np.diff(order) >= 0)
     pd.testing.assert_frame_equal(machine.audit(top=7), table.head(7))

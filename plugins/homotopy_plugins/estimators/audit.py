@@ -13,10 +13,12 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from homotopy import Path
+from homotopy import Homotopy, ModelError, Path
+from homotopy_plugins.estimators.folds import Recipe, Rows
 
-__all__ = ["Fits", "table"]
+__all__ = ["Fits", "out_of_fold_fits", "table"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -27,20 +29,68 @@ LOOKS = 101
 
 @attrs.frozen(eq=False)
 class Fits:
-    """How the training rows are fitted at the start, at the end and on average over the path."""
+    """How rows are fitted at the start, at the end and on average over a path, where each first
+    becomes an outlier and on what part of the path it is one."""
 
     start: Array
     end: Array
     mean: Array
+    first: Array
+    share: Array
 
     @classmethod
     def along(cls, path: Path, met: Callable[[Array], Array]) -> Fits:
-        """`met` makes of a response what is looked at: margins, residuals."""
+        """Of the rows of the path itself; `met` makes of a response what is looked at: margins,
+        residuals."""
         first, last = path.traced
         values = [met(path.response(first, "before"))]
         values += [met(path.response(t)) for t in np.linspace(first, last, LOOKS)[1:]]
-        ends = 0.5 * (values[0] + values[-1])
-        return cls(values[0], values[-1], (np.sum(values, axis=0) - ends) / (LOOKS - 1))
+        model: Any = path.model
+        stays = path.stays(*model.outlier_pieces)
+        return cls(values[0], values[-1], _mean(np.array(values)), stays.first, stays.share)
+
+    @classmethod
+    def watched(cls, path: Path, X: Any, y: Array) -> Fits:
+        """Of rows that the path was traced without; where they are outliers is read at the same
+        values."""
+        first, last = path.traced
+        at = np.linspace(first, last, LOOKS)
+        f = path.decision_function(X, at)
+        f[0] = path.decision_function(X, first, side="before")
+        labels = path.model.validation_loss == "zero-one"  # type: ignore[attr-defined]
+        values = y * f if labels else np.abs(y - f)
+        out = values < at[:, None] if labels else values > at[:, None]
+        entered = np.where(out.any(axis=0), at[np.argmax(out, axis=0)], np.nan)
+        return cls(values[0], values[-1], _mean(values), entered, _mean(out.astype(np.float64)))
+
+
+def _mean(values: Array) -> Array:
+    """Over an even grid, its ends counted half."""
+    return np.asarray((values.sum(axis=0) - 0.5 * (values[0] + values[-1])) / (len(values) - 1))
+
+
+def out_of_fold_fits(recipe: Recipe, rows: Rows, C: float, gamma: float | None, cv: Any) -> Fits:
+    """Every row watched by a path that was traced without it."""
+    labels = recipe.kind.validation_loss == "zero-one"  # type: ignore[attr-defined]
+    n = rows.weight.size
+    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    kind = StratifiedKFold if labels else KFold
+    folds = kind(int(cv), shuffle=True, random_state=0) if whole and cv >= 2 else cv
+    if not hasattr(folds, "split") and not isinstance(folds, list | tuple):
+        raise ModelError(
+            f"{recipe.name}: audit: cv must be a whole number of at least 2, a splitter or a list "
+            f"of splits, got {cv!r}"
+        )
+    pairs = folds.split(np.zeros((n, 1)), rows.y) if hasattr(folds, "split") else folds
+    out = Fits(*(np.full(n, np.nan) for _ in range(5)))
+    for kept, held in pairs:
+        path = Homotopy(recipe.model(rows.take(kept), C, gamma)).trace()
+        seen = Fits.watched(path, rows.seen_from(held, kept), rows.y[held])
+        for whole_, part in zip(
+            attrs.astuple(out, recurse=False), attrs.astuple(seen, recurse=False), strict=True
+        ):
+            whole_[held] = part
+    return out
 
 
 def table(columns: dict[str, Any]) -> Any:

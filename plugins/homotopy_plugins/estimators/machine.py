@@ -35,7 +35,7 @@ from homotopy import (
 )
 from homotopy.analysis.losses import Loss
 from homotopy.report import Report
-from homotopy_plugins.estimators.audit import Fits, table
+from homotopy_plugins.estimators.audit import Fits, out_of_fold_fits, table
 from homotopy_plugins.estimators.folds import (
     SPREADS,
     Recipe,
@@ -282,23 +282,29 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     def _met(self, response: Array) -> Array:
         """Margins or sizes of the residuals of the training rows."""
 
-    def audit(self, top: int | None = 20) -> Any:
-        """The training rows that the path finds most suspicious, worst first.
+    def audit(self, top: int | None = 20, *, out_of_fold: bool = False, cv: Any = 5) -> Any:
+        """The training rows that a path finds most suspicious, worst first.
 
-        Ranked by their margin (the size of their residual) on average over the whole path, at 101
-        even values of it.
+        Ranked by their margin (the size of their residual) on average over the path along s, at
+        101 even values of it, whatever path was fitted: along s rows become outliers one after
+        another, which tells more about them than a common weight does.  `homotopy_plugins.audit`
+        asks other machines too, and tells how many rows are wrong.
 
         Parameters
         ----------
         top : int or None
             How many rows; None for all.
+        out_of_fold : bool
+            Whether each row is looked at by paths that were traced without it.
+        cv : int, splitter or list of splits
+            The folds of that.
 
         Returns
         -------
         pandas.DataFrame, or a structured array where pandas is not installed
             row; label (target); margin (residual, without its sign): mean over the path, at its
-            start and at its end; first, the value of theta or s at which the row first becomes an
-            outlier, NaN if it never does; share, the part of the path on which it is one.
+            start and at its end; first, the value of s at which the row first becomes an outlier,
+            NaN if it never does; share, the part of the path on which it is one.
         """
         check_is_fitted(self)
         whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
@@ -306,18 +312,29 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
             raise ModelError(
                 f"{type(self).__name__}: audit: top must be a positive integer or None, got {top!r}"
             )
-        fits, stays = Fits.along(self.path_, self._met), self.outlier_path_
-        rows = np.argsort(self._worst_first * fits.mean, kind="stable")[:top]
+        model: Any = self.path_.model
+        recipe = self._recipe()
+        options = recipe.options | {"path": "s"}
+        recipe = attrs.evolve(recipe, options=options, s=model.s, widest=None)
+        if out_of_fold:
+            rows = Rows(model.X, model.y, model.sample_weight, self.kernel == "precomputed")
+            fits = out_of_fold_fits(recipe, rows, model.C, model.gamma, cv)
+        else:
+            path = self.path_
+            if self.path != "s":
+                path = recipe.trace(model.along("s"), None, progress=bool(self.verbose))
+            fits = Fits.along(path, self._met)
+        order = np.argsort(self._worst_first * fits.mean, kind="stable")[:top]
         target, met = self._called
         return table(
             {
-                "row": rows,
-                target: self._training_targets()[rows],
-                f"{met}_mean": fits.mean[rows],
-                f"{met}_start": fits.start[rows],
-                f"{met}_end": fits.end[rows],
-                "first": stays.first[rows],
-                "share": stays.share[rows],
+                "row": order,
+                target: self._training_targets()[order],
+                f"{met}_mean": fits.mean[order],
+                f"{met}_start": fits.start[order],
+                f"{met}_end": fits.end[order],
+                "first": fits.first[order],
+                "share": fits.share[order],
             }
         )
 

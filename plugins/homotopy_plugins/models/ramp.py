@@ -115,6 +115,15 @@ class RampModel(KernelModel):
             other._set_span()
         return other
 
+    def along(self, path: str) -> Self:
+        """The same model along another of its parameters; both share data and columns of the
+        kernel.  The parameter that moved so far takes the value it was made with."""
+        other = super().varied()
+        other.ends = None
+        other.path = other.parameter = _checked_path(path, self.moving, type(self).__name__)
+        other._set_span()
+        return other
+
     def _end_at(self, s: float) -> None:
         self.parameters = self.parameters | {"s": self._checked("s", s)}
 
