@@ -40,9 +40,9 @@ FEATURES = 100
 # Rows in the table where no row is ever an outlier.
 UNSUSPECTED = 20
 # The fitted function is known at so many places of the plane (the line), and of the path.
-PLANE, LINE, FRAMES = 56, 201, 48
+PLANE, LINE, FRAMES = 56, 201, 96
 # Jumps that the fitted function is known on both sides of.
-SIDES = 16
+SIDES = 40
 # Points drawn at most.
 POINTS = 2000
 # How far the picture goes beyond the rows, in parts of their range.
