@@ -31,6 +31,7 @@ from homotopy.plot import PALETTE, plot_alpha, plot_objective, plot_partition, p
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVCCV
 
 OUT = File("out")
+REPORT = OUT / "report.html"
 BLUE, RED, GREEN = PALETTE[0], PALETTE[1], PALETTE[2]
 
 
@@ -302,6 +303,8 @@ def estimators(tally: Tally) -> None:
     plot_validation(search.validation_curve_, ax=ax)
     ax.set_title("error in cross-validation, exact for every s")
     save(figure, "svc_validation")
+    report = search.report("Breast cancer, 15 % of the labels wrong", X_names=data.feature_names)
+    report.write_html(REPORT)
 
 
 def compile_loops() -> None:
@@ -320,6 +323,7 @@ def main() -> int:
     estimators(tally)
     pictures = ", ".join(sorted(file.name for file in OUT.glob("*.png")))
     print(f"\nPictures in {OUT}/: {pictures}")
+    print(f"A report with a slider over the whole path: open {REPORT} in a browser.")
     for what in tally.failed:
         print(f"FAILED: {what}", file=sys.stderr)
     return 1 if tally.failed else 0
