@@ -183,8 +183,9 @@ def test_without_the_audit_the_command_says_so(tmp_path, data, monkeypatch):
     def nothing(name):
         raise AttributeError(name)
 
-    monkeypatch.delattr(homotopy_plugins, "audit", raising=False)
+    # In this order: what is made when asked for is there, but cannot be taken away.
     monkeypatch.setattr(homotopy_plugins, "__getattr__", nothing)
+    monkeypatch.delattr(homotopy_plugins, "audit", raising=False)
     refused(run("audit", data, "-t", "y"), "has no homotopy_plugins.audit")
     refused(run("demo", "--folder", tmp_path), "has no homotopy_plugins.audit")
     assert not list(tmp_path.glob("homotopy-demo*"))

@@ -143,6 +143,7 @@ def test_what_is_no_machine_is_refused(machine, tmp_path):
     data = write(tmp_path / "train.csv", csv_of(X, Y))
     assert run("trace", data, "-t", "y", "--C", "1", "--out", path).exit_code == 0
     refused(run("predict", path, new), "it is a path")
+    refused(run("certify", machine[0]), "a machine of 'homotopy select'", "'homotopy predict'")
 
 
 def test_a_spoiled_machine_is_refused(machine, tmp_path):

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 import homotopy
-from homotopy import HomotopyError, LossModel, Path, load_plugin
+from homotopy import HomotopyError, LossModel, Path, PathError, load_plugin
 from homotopy.path.files import refusing
 from homotopy.path.storage import read_recipe, save
+from homotopy_plugins.cli import machines
 from homotopy_plugins.cli.answers import CommandError, close_to, listed
 from homotopy_plugins.cli.encoding import (
     Choice,
@@ -261,7 +262,14 @@ def _refuse_missing(name: str, options: Mapping[str, Option], settings: Mapping[
 
 def reopened(file: str) -> tuple[Recipe, str | None]:
     """The recipe in the file of a path, and where the data are, seen from there."""
-    data = read_recipe(file)
+    try:
+        data = read_recipe(file)
+    except PathError as error:
+        if repr(machines.FORMAT) in str(error):
+            raise CommandError(
+                f"{file} is {machines.WHAT}, not a path; 'homotopy predict' reads it"
+            ) from None
+        raise
     if data is None:
         raise CommandError(
             f"{file} does not say how its model was made (it was not saved by 'homotopy trace'); "
