@@ -420,8 +420,9 @@ def print_tables(results: dict[str, Result]) -> None:
         table_of(targets, "ap", MOVES, best)
         print("\nby set")
         sets_of(targets, "ap", ["audit", best])
-        print("\nthe number of wrong targets: how often the true number lies in the 90 % interval")
-        coverage(targets, MOVES)
+        if "count" in next(iter(targets.found.values()))["audit"]:
+            print("\nthe number of wrong targets: how often it lies in the 90 % interval")
+            coverage(targets, MOVES)
     errors = Trials(results, "errors")
     if errors.found:
         print(f"\nError on clean rows: {len(errors.found)} trials")

@@ -6,10 +6,10 @@ A right target misses the prediction by the usual error, a wrong one has nothing
 
 with Student's density t_nu: nu and sigma of the usual error and the rate rho are not known, tau is
 the distance of two targets picked at random.  What follows is as in `wrong_labels`: a grid over all
-that is not known, weights from a likelihood that counts a quarter, one chance in ten for no target
-being wrong, and averages over the grid.  Usual errors with heavy tails look like wrong targets, so
-that nu takes several values; where errors are larger in one region than in another, (3) does not
-hold and the number is rough.
+that is not known, weights from a likelihood that counts little (TEMPER), one chance in ten for no
+target being wrong, and averages over the grid.  Usual errors with heavy tails look like wrong
+targets, so that nu takes several values; and where errors are larger in one region than in another,
+(3) does not hold at all, which is why the likelihood counts so little and the number is rough.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
 
-from homotopy_plugins.auditing.wrong_labels import NOTHING, RATES, TEMPER, WIDTHS, number_of
+from homotopy_plugins.auditing.wrong_labels import NOTHING, RATES, WIDTHS, number_of
 
 __all__ = ["WrongTargets"]
 
 Array = npt.NDArray[np.float64]
 
-TAILS = (3.0, 6.0, 30.0)
+TEMPER = 0.05
+TAILS = (1.5, 3.0, 6.0, 30.0)
 # Scales of the usual error that are tried, in units of the median of |r|.
 SCALES = np.geomspace(0.3, 2.5, 25)
 GROUPS = 400
