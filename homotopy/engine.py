@@ -889,7 +889,7 @@ class _Trace:
         """Everything that the rest of the trace depends on, as arrays by name."""
         assert self.guess is not None
         numbers = (self.start, self.stop, self.start_steps, self.late, self.recovered)
-        places = (self.recovered_at, self.settles, *self.late_from)
+        places = (self.recovered_at, self.settles, *self.late_from, self.first_objective)
         arrays = {
             "trace": np.array([*numbers, *places], dtype=float),
             "first_piece": self.first_piece,
@@ -910,9 +910,9 @@ class _Trace:
             return
         arrays, n = saved.arrays, self.problem.gram.size
         with saved.refusing():
-            self.start, self.stop, *counts, self.recovered_at, settles, t, segments = arrays[
-                "trace"
-            ].tolist()
+            numbers = arrays["trace"].tolist()
+            self.start, self.stop, *counts = numbers[:5]
+            self.recovered_at, settles, t, segments, self.first_objective = numbers[5:]
             self.start_steps, self.late, self.recovered = map(int, counts)
             self.late_from = (t, int(segments))
             self.first_piece, self.settles = arrays["first_piece"], bool(settles)

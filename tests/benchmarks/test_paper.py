@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+# Behind the tests themselves: some modules share a name.
+sys.path.append(str(BENCHMARKS))
 
 import _paper  # noqa: E402
 import _paper_figures  # noqa: E402
