@@ -1,4 +1,8 @@
-"""Several ways to one problem that is not convex, and the best local optimum at their ends.
+"""
+The best of several ways
+========================
+
+Several ways to one problem that is not convex, and the best local optimum at their ends.
 
 Breast cancer data, 15 % of the labels flipped, a linear machine with the ramp loss at (theta, s) =
 (0, 0).  `anneal` walks three routes from the plain SVM and then leads the best optimum found back

@@ -1,4 +1,8 @@
-"""The three displays of the robust estimators: outliers along the path, the curve behind the
+"""
+Pictures of a robust estimator
+==============================
+
+The three displays of the robust estimators: outliers along the path, the curve behind the
 choice, and the boundary in the plane.
 
 Two moons, 15 % of the labels wrong, and the diabetes data with some targets far off.  What the

@@ -1,4 +1,8 @@
-"""A table with wrong labels becomes a page that shows which rows they are.
+"""
+A path as a page with a slider
+==============================
+
+A table with wrong labels becomes a page that shows which rows they are.
 
 Fits `RobustSVC` to two moons and to the breast cancer data with 15 % of the labels wrong, and
 writes the pages of both to out/, with that of a lasso path beside them.

@@ -344,7 +344,7 @@ class Path:
             How many coordinates the table holds at most.
         certify : bool or int
             Whether the path is certified for the page; a number looks at about so many places only
-            (`certify(sample=...)`).
+            (``certify(sample=...)``).
 
         Returns
         -------

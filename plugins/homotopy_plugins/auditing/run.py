@@ -101,7 +101,7 @@ def audit(
         Labels of two classes or more, or a numeric target.
     model : estimator, list of estimators, False or None
         What is asked beside the paths, out of fold: any scikit-learn classifier (regressor); a
-        `Pipeline` gets X as it is, any other numbers.  None asks a random forest with leaves of 5
+        ``Pipeline`` gets X as it is, any other numbers.  None asks a random forest with leaves of 5
         rows and logistic regression (Huber's regression); False nobody.
     cv : int, splitter or list of splits
         Folds; every row must be held out exactly once.
@@ -110,7 +110,7 @@ def audit(
     C : float, optional
         The cost of the machines: 1 for labels, 1 and 10 for targets unless given.
     level : float
-        The chance with which the number of wrong rows is to lie in `AuditReport.interval`.
+        The chance with which the number of wrong rows is to lie in ``AuditReport.interval``.
     n_jobs : int, optional
         Processes of joblib.
     random_state : int
