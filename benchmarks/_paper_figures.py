@@ -67,16 +67,29 @@ def select_on_path(data: Split, name: str, kernel: str, which: str) -> None:
 
 def select_by_cccp(data: Split, name: str, kernel: str, which: str, count: int) -> None:
     """The same over `count` values of the parameter, each from the one before."""
-    model = model_of(data, name, kernel, which, PROTOCOLS["likely"], COSTS[0])
+    model, plain = (
+        model_of(data, name, kernel, path, PROTOCOLS["likely"], COSTS[0])
+        for path in (which, "theta")
+    )
+    plain.gram = model.gram
     start: Any = None
     for C in COSTS:
         varied = model.varied(C=C)
-        found = cccp(varied, start=start)
-        start = found.alphas[0]
-        if count != found.values.size:
-            values = np.linspace(found.values[0], found.values[-1], count)
-            found = cccp(varied, values, start=start)
+        start = cccp(plain.varied(C=C), [1.0], start=start).alphas[0]
+        values = np.linspace(*span_of(varied, which, start), count)
+        found = cccp(varied, values, start=start)
         errors(found.decision_function(data.X_validation), data.y_validation, name).min()
+
+
+def span_of(model: Any, which: str, alpha: Array) -> tuple[float, float]:
+    """Where the candidates begin and end: the s-path at the worst response of the plain machine."""
+    if which == "theta":
+        return model.span
+    u = model.gram.matvec(alpha)
+    hinge = isinstance(model, HingeRamp)
+    worst = float(u.min()) if hinge else float(np.abs(model.y - u).max())
+    begin, end = model.resolve_span(worst)
+    return (min(begin, end), end) if hinge else (begin, end)
 
 
 def measure_time(data: File, *, quick: bool) -> list[dict[str, Any]]:
@@ -134,11 +147,9 @@ def draw_measured_time(out: File) -> File:
             "path, every value", (counts[-1], row["seconds"]), color=OURS, fontsize=9,
             xytext=(0, 5), textcoords="offset points", ha="right",
         )  # fmt: skip
-        above = theirs[-1] > 0.75 * top
         ax.annotate(
             "CCCP", (counts[-1], theirs[-1]), color=THEIRS, fontsize=9,
-            xytext=(-4, -4 if above else 6), textcoords="offset points", ha="right",
-            va="top" if above else "bottom",
+            xytext=(0, 6), textcoords="offset points", ha="right",
         )  # fmt: skip
         ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[1]:
