@@ -44,6 +44,7 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 from _measure import print_machine  # noqa: E402
+from _paper import CLASSIFICATION, REGRESSION  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 from sklearn.ensemble import (  # noqa: E402
     GradientBoostingClassifier,
@@ -67,26 +68,7 @@ from speed import read  # noqa: E402
 
 from homotopy_plugins import RobustSVCCV, audit  # noqa: E402
 
-LABELS = (
-    "BreastCancerDiagnostic",
-    "AustralianCredit",
-    "GermanNumer",
-    "SVMGuide1",
-    "spambase",
-    "musk",
-    "a6a",
-)
-TARGETS = (
-    "bodyfat",
-    "yacht_hydrodynamics",
-    "mpg",
-    "housing",
-    "winequality-red",
-    "winequality-white",
-    "abalone",
-    "cpusmall",
-    "cadata",
-)
+LABELS, TARGETS = tuple(CLASSIFICATION), tuple(REGRESSION)
 ROWS = 1000
 FLIPS = ("5%", "15%", "30%", "classes 20%", "0%")
 MOVES = ("swap 5%", "swap 15%", "noise 5%", "noise 15%")

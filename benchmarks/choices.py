@@ -32,6 +32,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 import numpy as np  # noqa: E402
 from _measure import print_machine  # noqa: E402
+from _paper import CLASSIFICATION, REGRESSION  # noqa: E402
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC, SVR  # noqa: E402
@@ -41,26 +42,7 @@ from homotopy import TraceError  # noqa: E402
 from homotopy_plugins import RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV  # noqa: E402
 
 COSTS = {"labels": (0.01, 0.1, 1.0, 10.0), "targets": (0.1, 1.0, 10.0)}
-LABELS = (
-    "BreastCancerDiagnostic",
-    "AustralianCredit",
-    "GermanNumer",
-    "SVMGuide1",
-    "spambase",
-    "musk",
-    "a6a",
-)
-TARGETS = (
-    "bodyfat",
-    "yacht_hydrodynamics",
-    "mpg",
-    "housing",
-    "winequality-red",
-    "winequality-white",
-    "abalone",
-    "cpusmall",
-    "cadata",
-)
+LABELS, TARGETS = tuple(CLASSIFICATION), tuple(REGRESSION)
 TROUBLE = {"labels": ("15 %", "30 %"), "targets": ("none", "scattered", "crowd")}
 TRAINING, TRAINING_TARGETS, TEST = 600, 400, 2000
 ONE = ("plain", "theta", "theta 1se", "s", "s 1se", "epsilon", "epsilon 1se")
