@@ -18,8 +18,9 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 from threadpoolctl import threadpool_limits
 
-from homotopy import Homotopy, Path, TraceError
+from homotopy import Path, TraceError
 from homotopy_plugins.auditing.tables import Table
+from homotopy_plugins.estimators.proven import proven
 from homotopy_plugins.estimators.svm import RobustSVR
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 
@@ -156,11 +157,11 @@ def _traced(X: Any, y: Array, C: float, kernel: dict[str, Any], labels: bool) ->
             if np.all(y == y[0]):
                 return None
             model = HingeRamp(X, y, C=C, fit_intercept=True, path="s", theta=0.0, s=0.0, **kernel)
-            return Homotopy(model).trace()
+            # What there is of a path still tells something of every row.
+            return proven(model).path
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path: Path = RobustSVR(C=C, path="s", robustness=FAR, **kernel).fit(X, y).path_
             return path
     except TraceError as error:
-        # What there is of a path still tells something of every row.
         return error.path if isinstance(error.path, Path) else None

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from homotopy import Homotopy, ModelError, Path
+from homotopy import ModelError, Path
 from homotopy_plugins.estimators.folds import Recipe, Rows
+from homotopy_plugins.estimators.proven import proven, tell
 
 __all__ = ["Fits", "out_of_fold_fits", "table"]
 
@@ -84,8 +85,10 @@ def out_of_fold_fits(recipe: Recipe, rows: Rows, C: float, gamma: float | None, 
     pairs = folds.split(np.zeros((n, 1)), rows.y) if hasattr(folds, "split") else folds
     out = Fits(*(np.full(n, np.nan) for _ in range(5)))
     for kept, held in pairs:
-        path = Homotopy(recipe.model(rows.take(kept), C, gamma)).trace()
-        seen = Fits.watched(path, rows.seen_from(held, kept), rows.y[held])
+        part = proven(recipe.model(rows.take(kept), C, gamma))
+        if part.trouble:
+            tell(recipe.name, f"audit: {part.told()}; its rows are judged by that part", 3)
+        seen = Fits.watched(part.path, rows.seen_from(held, kept), rows.y[held])
         for whole_, part in zip(
             attrs.astuple(out, recurse=False), attrs.astuple(seen, recurse=False), strict=True
         ):

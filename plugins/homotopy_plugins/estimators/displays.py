@@ -537,7 +537,9 @@ class RobustBoundaryDisplay(Display):
         parameter = _symbol(machine.path_.model.parameter)
         first, last = machine.path_.traced
         # What was chosen before the first jump of an s-path is the plain machine.
-        chosen = float(np.clip(machine.robustness_, min(first, last), max(first, last)))
+        chosen = machine.robustness_
+        if machine._own_point(chosen) is None:
+            chosen = float(np.clip(chosen, min(first, last), max(first, last)))
         words: dict[float, list[str]] = {}
         for t, word in ((first, "plain"), (chosen, "chosen"), (last, "end")):
             words.setdefault(t, []).append(word)

@@ -7,6 +7,7 @@ samples outside it removed.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from homotopy import Homotopy, ModelError, Path, TraceError, ValidationCurve
+from homotopy import ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
 from homotopy.analysis.validation import held_out_losses
+from homotopy_plugins.estimators.proven import Proven, beyond, holds, proven, shortened
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.ramp import RampModel
 from homotopy_plugins.models.regression_ramp import DEFAULT_STOP, ROUNDING
@@ -120,29 +122,32 @@ class Recipe:
         with speaking_as(self.name, self.kind):
             return model.varied(C=C, s=s)
 
-    def trace(self, model: RampModel, start: Array | None, progress: bool = False) -> Path:
-        """The path of `model`, from the plain solution near `start` on.
+    def trace(self, model: RampModel, start: Array | None, progress: bool = False) -> Proven:
+        """The path of `model`, from the plain solution near `start` on, as far as it is proven.
 
         Where the tube widens there are two legs: outliers lose their pull first, at the narrowest
         tube, and the path begins where that leads.
         """
-        path = Homotopy(model).trace(start=start, progress=progress)
+        found = proven(model, start, progress=progress)
         if self.widest is None:
-            return path
+            return found
         assert isinstance(model, EpsilonRamp)
+        begun, theta, told = _led_to(found, model.theta)
+        if theta != model.theta:
+            model = copy.copy(model)
+            model.parameters = model.parameters | {"theta": theta}
         stop = model.epsilon + WIDENED * (model.s - model.epsilon)
-        try:
-            return self._widen(model, max(stop, self.widest), path, progress)
-        except TraceError:
-            if not model.epsilon < self.widest < stop:
-                raise
+        wider = self._widen(model, max(stop, self.widest), begun, progress)
+        short = wider.trouble and not holds(wider.path, self.widest)
+        if short and model.epsilon < self.widest < stop:
             # Where f is almost constant ties abound; nothing was asked for beyond this point.
-            return self._widen(model, self.widest, path, progress)
+            wider = self._widen(model, self.widest, begun, progress)
+        return attrs.evolve(wider, begun=told)
 
-    def _widen(self, model: EpsilonRamp, stop: float, begun: Path, progress: bool) -> Path:
+    def _widen(self, model: EpsilonRamp, stop: float, begun: Path, progress: bool) -> Proven:
         with speaking_as(self.name, self.kind):
             wider = model.widening(model.epsilon, stop)
-        return Homotopy(wider).trace(start=(begun, model.theta), progress=progress)
+        return proven(wider, (begun, model.theta), progress=progress)
 
     def threshold(self, begun: Path) -> float:
         """s, taken from the residuals of the plain fit if it was not given."""
@@ -166,6 +171,19 @@ class Recipe:
                 s, 2.0 * width if largest <= width else min(2.0 * width, 0.5 * (width + largest))
             )
         return s
+
+
+def _led_to(found: Proven, theta: float) -> tuple[Path, float, str]:
+    """Where a theta-path leads to: a path, the proven theta on it that is nearest to the one asked
+    for, and what is to be said of that."""
+    path = found.path
+    if holds(path, theta):
+        return path, theta, ""
+    last = path.traced[1]
+    point = beyond(path, theta)
+    if point is not None:
+        return point, theta, f"{found.told()}; at theta={theta:g} its beginning was solved alone"
+    return path, last, f"{found.told()}; outliers weigh theta={last:g} and not {theta:g}"
 
 
 def weighted_median(values: Array, weights: Array) -> float:
@@ -193,8 +211,9 @@ class Begun:
 
 @attrs.frozen(eq=False)
 class FoldCurve:
-    """The curve of one fold at one C, or why there is none; `error` is one standard error of its
-    least value, over the rows held out, where it was asked for."""
+    """The curve of one fold at one C, or why there is none; with a curve `trouble` is why its path
+    is not proven to its end.  `error` is one standard error of its least value, over the rows held
+    out, where it was asked for."""
 
     curve: ValidationCurve | None
     trouble: str
@@ -224,7 +243,7 @@ def begin_along_c(
 
 def plain_point(recipe: Recipe, model: RampModel, start: Path | None) -> tuple[Path, Array, float]:
     """The first point of a path, its alpha, and the threshold that follows from it."""
-    path = Homotopy(model, max_breakpoints=1).trace(start=start)
+    path = proven(model, start, most=1).path
     return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)
 
 
@@ -238,8 +257,10 @@ def curves_along_c(
     loss: Loss,
     *,
     with_error: bool = False,
+    until: float | None = None,
 ) -> list[FoldCurve]:
-    """The paths of the rows `kept` for each C, and their exact curves on the rows `held`."""
+    """The paths of the rows `kept` for each C, and their exact curves on the rows `held`, as far as
+    the paths are proven, and no farther than `until`."""
     with threadpool_limits(1, user_api="blas"):
         model = recipe.model(rows.take(kept), begun[0].C, gamma)
         new, target, weight = rows.seen_from(held, kept), rows.y[held], rows.weight[held]
@@ -251,24 +272,31 @@ def curves_along_c(
             began = time.perf_counter()
             try:
                 varied = recipe.varied(model, C=at.C, s=at.s)
-                path = recipe.trace(varied, at.alpha[kept])
+                part = recipe.trace(varied, at.alpha[kept])
             except TraceError as error:
                 took = time.perf_counter() - began
                 found.append(FoldCurve(None, f"C={at.C:g}: {error}", took, 0.0, 0))
                 continue
-            traced = time.perf_counter()
+            path, traced = part.path, time.perf_counter()
             curve = path.validation_curve(new, target, loss=loss, sample_weight=weight)
+            if until is not None:
+                curve = shortened(curve, until, 1.0 if path.span[1] >= path.span[0] else -1.0)
             off = np.nan
             if with_error:
-                losses = held_out_losses(
-                    path, new, target, curve.best.t, curve.best.side, loss=loss
-                )
+                losses = held_out_losses(path, new, target, *_best(curve, path), loss=loss)
                 off = standard_error(losses, weight)
             scored = time.perf_counter()
-            found.append(
-                FoldCurve(curve, "", traced - began, scored - traced, path.breakpoints.size, off)
-            )
+            told = [part.begun, part.told() if part.trouble else ""]
+            trouble = "; ".join(text for text in told if text)
+            times = traced - began, scored - traced
+            found.append(FoldCurve(curve, trouble, *times, path.breakpoints.size, off))
         return found
+
+
+def _best(curve: ValidationCurve, path: Path) -> tuple[float, str]:
+    """Where the curve is least, as a point of its path; what lies before that is its beginning."""
+    best, (low, high) = curve.best, sorted(path.traced)
+    return (best.t, best.side) if low <= best.t <= high else (path.traced[0], "before")
 
 
 def standard_error(values: Array, weights: Array | None = None) -> float:

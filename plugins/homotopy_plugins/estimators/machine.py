@@ -49,6 +49,7 @@ from homotopy_plugins.estimators.input_checks import (
     numeric_targets,
     plain_targets,
 )
+from homotopy_plugins.estimators.proven import Proven, beyond, holds, tell
 from homotopy_plugins.kernels.checks import check_size, finite, positive
 from homotopy_plugins.kernels.kernel_model import nearest_definite
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
@@ -100,6 +101,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     dual_coef_: Array
     intercept_: Array
     certificate_: Certificate
+    # The machine's own point, where that is not one of `path_`.
+    _point: Path | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -193,8 +196,8 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ the machine at one t
 
-    def _traced(self, recipe: Recipe, model: RampModel, start: Array | None) -> Path:
-        """The whole path; where it does not come to its end, what there is of it is kept."""
+    def _traced(self, recipe: Recipe, model: RampModel, start: Array | None) -> Proven:
+        """The path as far as it is proven."""
         try:
             return recipe.trace(model, start, progress=bool(self.verbose))
         except (TraceError, TraceInterrupted) as error:
@@ -207,20 +210,50 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
                 error.add_note(f"path_ holds {error.path!r}")
             raise
 
-    def _keep(self, path: Path, t: float, side: str | None = None) -> None:
-        """Take over a path and become its machine at `t`."""
+    def _keep_asked(self, part: Proven, t: float) -> None:
+        """Take over a path and become its machine at `t`, or the nearest to it that is proven."""
+        path, told, point, used = part.path, part.begun, None, t
+        if not holds(path, t):
+            last = path.traced[1]
+            point = beyond(path, t)
+            text = f"robustness={t:g} was asked for, but {part.told(self.path)}; "
+            if point is None:
+                used = last
+                text += f"the machine is that of {self.path}={last:g}, the nearest that is proven"
+            else:
+                text += (
+                    f"the machine at {self.path}={t:g} was solved and certified on its own, and "
+                    "may be another local optimum than the path would lead to"
+                )
+            told = "; ".join(filter(None, [told, text]))
+        if told:
+            tell(type(self).__name__, told, 3)
+        self._keep(path, used, point=point)
+
+    def _keep(
+        self, path: Path, t: float, side: str | None = None, point: Path | None = None
+    ) -> None:
+        """Take over a path and become its machine at `t`, or that of a `point` of its own."""
         model: Any = path.model
-        self.path_ = path
+        self.path_, self._point = path, point
         self.outlier_path_ = path.stays(*model.outlier_pieces)
         self._become(t, side)
 
+    def _own_point(self, t: float) -> Path | None:
+        """The path of the point `t` alone, if that is where the machine was solved."""
+        point = self._point
+        return point if point is not None and point.traced[0] == t else None
+
     def _become(self, t: float, side: str | None = None) -> None:
-        path, model = self.path_, self.path_.model
+        point = self._own_point(t)
+        path = self.path_ if point is None else point
+        model = path.model
         assert isinstance(model, RampModel)
         self.robustness_ = float(t)
         (start, stop), declared = path.traced, path.problem.start
         ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
-        if ahead or abs(t - start) <= AT_START * max(abs(start), abs(stop)):
+        near = abs(t - start) <= AT_START * max(abs(start), abs(stop))
+        if point is None and (ahead or near):
             # At the start, before the first jump, nobody is an outlier: the plain machine.
             t, side = start, "before"
         side = side or "after"
@@ -236,7 +269,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         parts = path.partition(t, side)
         called = np.sort(np.concatenate([parts[name] for name in model.outlier_pieces]))
         # At weight 1 an outlier is charged like any other row, and is none.
-        weight = t if self.path == "theta" else self.theta
+        weight = t if self.path == "theta" else model.theta
         self.outliers_ = called if weight < 1.0 else called[:0]
         self.certificate_ = path.certify(self.tol, at=t)
         if not self.certificate_.ok:
@@ -322,7 +355,10 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
         else:
             path = self.path_
             if self.path != "s":
-                path = recipe.trace(model.along("s"), None, progress=bool(self.verbose))
+                part = recipe.trace(model.along("s"), None, progress=bool(self.verbose))
+                path = part.path
+                if part.trouble:
+                    tell(type(self).__name__, f"audit: {part.told()}; rows are judged by that part")
             fits = Fits.along(path, self._met)
         order = np.argsort(self._worst_first * fits.mean, kind="stable")[:top]
         target, met = self._called
@@ -537,6 +573,9 @@ def checked_rule(rule: Any, name: str) -> str:
 
 def chosen_point(curve: ValidationCurve, path: Path, rule: str, error: float) -> tuple[float, str]:
     """The t of a curve that `rule` takes, and its side, for the path on all rows."""
+    if not path.complete and curve.traced[0] == curve.traced[1]:
+        # Nothing is known but the beginning.
+        return path.traced[0], "before"
     chosen = curve.best
     if rule == "one-standard-error":
         # Outliers come along the path, but support vectors go as a tube widens.

@@ -83,11 +83,8 @@ def machine_report(
     for one in content.charts:
         if one["kind"] == "sizes":
             one["title"] = "rows by their state"
-    t = _within(machine.robustness_, path.traced)
-    side = _side(machine, t)
-    named = f"{path.model.parameter} = {machine.robustness_:.6g}"
-    content.mark = {"t": t, "side": side, "text": "fitted machine"}
-    content.facts.insert(1, f"fitted at {named}")
+    content.facts.insert(1, f"fitted at {path.model.parameter} = {machine.robustness_:.6g}")
+    response = _marked(machine, content)
     words = CLASSES if machine._called[0] == "label" else TARGETS
     content.colors = [words.get(name, (name, None))[1] for name in content.pieces]
     content.pieces = [words.get(name, (name, None))[0] for name in content.pieces]
@@ -95,7 +92,7 @@ def machine_report(
     if curve is not None:
         content.charts.insert(0, validation_chart(curve, path))
         content.notes.append(_held_out(machine, curve))
-    _suspects(machine, content, columns, suspected)
+    _suspects(machine, content, columns, suspected, response)
     content.field = _field(machine, content, columns)
     if machine.path == "theta":
         content.notes.append(
@@ -104,6 +101,21 @@ def machine_report(
         )
     content.certificate["how"] = f"machine.path_.{content.certificate['how'].split('.', 1)[1]}"
     return content.report()
+
+
+def _marked(machine: RobustMachine, content: Content) -> Array:
+    """Mark the machine on its path; the response of the rows there."""
+    path, point = machine.path_, machine._own_point(machine.robustness_)
+    if point is not None:
+        content.notes.append(
+            "The path is not proven as far as the fitted machine, which was solved and certified "
+            "on its own; the slider does not reach it."
+        )
+        return point.response(machine.robustness_)
+    t = _within(machine.robustness_, path.traced)
+    side = _side(machine, t)
+    content.mark = {"t": t, "side": side, "text": "fitted machine"}
+    return path.response(t, side)
 
 
 def _within(t: float, traced: tuple[float, float]) -> float:
@@ -195,16 +207,17 @@ def _cell(value: Any) -> Any:
 
 
 def _suspects(
-    machine: RobustMachine, content: Content, columns: _Columns | None, suspected: Index
+    machine: RobustMachine,
+    content: Content,
+    columns: _Columns | None,
+    suspected: Index,
+    response: Array,
 ) -> None:
     """The table of suspected rows instead of that of coordinates."""
     table, path, stays = content.table, machine.path_, machine.outlier_path_
     rows, n = table.rows, int(path.segments.first_piece.size)
     target, met = machine._called
     given = machine._training_targets()
-    here = content.mark
-    assert here is not None
-    response = path.response(here["t"], here["side"])
     if target == "label":
         fits, classes = table.curves["response"], [str(c) for c in machine.classes_]
         labels = [str(given[i]) for i in rows.tolist()]

@@ -41,6 +41,7 @@ from homotopy_plugins.estimators.machine import (
     checked_rule,
     chosen_point,
 )
+from homotopy_plugins.estimators.proven import Proven, common_part, shortened, tell
 from homotopy_plugins.kernels.checks import positive
 
 __all__ = ["RobustSVCCV", "RobustSVRCV"]
@@ -143,7 +144,9 @@ class GridOfPaths(RobustMachine):
         began = time.perf_counter()
         recipe = self._recipe()
         model = recipe.varied(recipe.model(rows, best.C, best.width), s=best.begun.s)
-        path = self._traced(recipe, model, best.begun.alpha)
+        part = self._traced(recipe, model, best.begun.alpha)
+        path, best = part.path, self._on_proven(best, part)
+        assert best.curve is not None
         self.standard_error_ = standard_error(best.scores())
         self._keep(path, *chosen_point(best.curve, path, self.rule, self.standard_error_))
         self.refit_time_ = time.perf_counter() - began
@@ -152,6 +155,18 @@ class GridOfPaths(RobustMachine):
         self.validation_curve_ = best.curve
         self.fold_curves_ = [fold.curve for fold in best.folds if fold.curve is not None]
         return self
+
+    def _on_proven(self, cell: Cell, part: Proven) -> Cell:
+        """A cell whose curve goes no farther than the path on all rows is proven."""
+        path, curve = part.path, cell.curve
+        told = [part.begun, part.told(self.path) if part.trouble else ""]
+        if any(told):
+            chosen = f"robustness of C={cell.C:g} was chosen on what is proven"
+            tell(type(self).__name__, "; ".join([t for t in told if t] + [chosen]), 3)
+        if part.trouble and curve is not None:
+            sign = 1.0 if path.span[1] >= path.span[0] else -1.0
+            curve = shortened(curve, path.traced[1], sign)
+        return attrs.evolve(cell, curve=curve)
 
     # ------------------------------------------------------------------ what is examined
 
@@ -251,8 +266,16 @@ class GridOfPaths(RobustMachine):
                     FitFailedWarning,
                     stacklevel=4,
                 )
-        curves = [fold.curve for fold in folds if fold.curve is not None]
+        curves = common_part([fold.curve for fold in folds if fold.curve is not None])
         merged = ValidationCurve.mean(curves) if len(curves) == len(folds) else None
+        cut = [k for k, fold in enumerate(folds) if fold.trouble]
+        if merged is not None and cut:
+            tell(
+                type(self).__name__,
+                f"C={C:g} with gamma={gamma} is judged up to {self.path}={merged.traced[1]:g} "
+                f"only: fold {cut[0]}{' and others' if cut[1:] else ''}: {folds[cut[0]].trouble}",
+                4,
+            )
         return Cell(C, gamma, width, begun, folds, merged)
 
     # ------------------------------------------------------------------ what came out

@@ -18,8 +18,6 @@ from sklearn.utils import check_random_state
 
 from homotopy import (
     ModelError,
-    Path,
-    TraceError,
     ValidationCurve,
 )
 from homotopy.analysis.losses import Loss
@@ -38,6 +36,7 @@ from homotopy_plugins.estimators.machine import (
     checked_rule,
     chosen_point,
 )
+from homotopy_plugins.estimators.proven import Proven, tell
 from homotopy_plugins.kernels.checks import finite
 
 __all__ = ["RobustSVC", "RobustSVR"]
@@ -80,11 +79,11 @@ class OnePoint(RobustMachine):
         if asked is not None:
             # The path goes at least as far as is asked for.
             s, recipe = self._as_far_as(asked, s, recipe)
-        path = self._traced(recipe, recipe.varied(model, s=s), start)
+        part = self._traced(recipe, recipe.varied(model, s=s), start)
         if asked is None:
-            self._keep(path, *self._choose(recipe, rows, gamma, path, s, loss))
+            self._keep(part.path, *self._choose(recipe, rows, gamma, part, s, loss))
         else:
-            self._keep(path, asked)
+            self._keep_asked(part, asked)
         return self
 
     def _asked(self) -> float | None:
@@ -128,24 +127,34 @@ class OnePoint(RobustMachine):
         return s, attrs.evolve(recipe, widest=max(recipe.widest, asked))
 
     def _choose(
-        self, recipe: Recipe, rows: Rows, gamma: float | None, path: Path, s: float, loss: Loss
+        self, recipe: Recipe, rows: Rows, gamma: float | None, part: Proven, s: float, loss: Loss
     ) -> tuple[float, str]:
         """Where the exact curve on rows held out is least, or low enough."""
+        path, name = part.path, type(self).__name__
         start = path.traced[0]
         held = self._held_out(rows)
         if held.size == 0:
             warnings.warn(
-                f"{type(self).__name__}: too few rows to hold some out for robustness='auto'; "
+                f"{name}: too few rows to hold some out for robustness='auto'; "
                 "the plain machine is fitted. Give robustness a value",
                 stacklevel=3,
             )
             return start, "before"
         kept = np.setdiff1d(np.arange(rows.weight.size), held)
         begun = Begun(self.C, path.alpha(start, "before"), s)
-        found = curves_along_c(recipe, rows, gamma, [begun], kept, held, loss, with_error=True)[0]
+        until = path.traced[1] if part.trouble else None
+        found = curves_along_c(
+            recipe, rows, gamma, [begun], kept, held, loss, with_error=True, until=until
+        )[0]
+        told = [part.begun, part.told(self.path) if part.trouble else ""]
+        told.append(f"rows held out: {found.trouble}" if found.trouble else "")
+        if any(told):
+            chosen = "robustness='auto' was chosen on what is proven"
+            if found.curve is None:
+                chosen = "robustness='auto' has nothing to choose on, the first machine is taken"
+            tell(name, "; ".join([text for text in told if text] + [chosen]), 3)
         if found.curve is None:
-            self.path_ = path
-            raise TraceError(f"{type(self).__name__}: rows held out: {found.trouble}")
+            return start, "before"
         self.validation_curve_, self.standard_error_ = found.curve, found.error
         return chosen_point(found.curve, path, self.rule, found.error)
 
@@ -215,7 +224,8 @@ class RobustSVC(OnePoint, Classifies):
     robustness_ : float
         The point of the path.
     path_ : Path
-        The whole path on all rows; `path_.certify()` proves it.
+        The path on all rows; `path_.certify()` proves it.  It is the whole path unless
+        `path_.status` says otherwise.
     outliers_ : array of int
         Training rows that the machine treats as outliers.
     outlier_path_ : Stays

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from homotopy import Certificate, DataError, Homotopy, ModelError, Path, TraceError, ValidationCurve
+from homotopy import Certificate, DataError, ModelError, Path, ValidationCurve
+from homotopy_plugins.estimators.proven import Proven, beyond, common_part, holds, proven, tell
 from homotopy_plugins.kernels.checks import check_size, finite, whole
 from homotopy_plugins.models.least_squares import not_negative
 from homotopy_plugins.models.trend_filter import TrendFilter
@@ -22,6 +23,7 @@ __all__ = ["TrendFilterRegressor"]
 Array = npt.NDArray[np.float64]
 
 RULES = ("gcv", "aic", "bic", "cv")
+WAY_OUT = "Choose a larger lam (or fraction), or a smaller order"
 
 
 class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,7 +53,8 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     lam_ : float
         The lam of the fit.
     path_ : Path
-        The whole path on all rows; `path_.certify()` proves it.
+        The path on all rows; `path_.certify()` proves it.  It is the whole path unless
+        `path_.status` says otherwise.
     positions_, signal_ : arrays
         The positions, sorted and each once, and the fit there.
     knots_ : array
@@ -77,6 +80,8 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     validation_curve_: ValidationCurve | None
     certificate_: Certificate
     path_: Path
+    # The fit's own point, where that is not one of `path_`.
+    _point: Path | None = None
 
     def __init__(
         self, *, order: int = 1, lam: Any = "gcv", fraction: float | None = None, cv: int = 5
@@ -118,17 +123,22 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         total = np.asarray(np.bincount(where, weight), dtype=float)
         mean = np.bincount(where, weight * y) / total
         within, rows = float(weight @ (y - mean[where]) ** 2), y.size
-        path = self._traced(place, mean, total, given)
+        part = self._traced(place, mean, total, given)
+        path, told = part.path, [part.told()] if part.trouble else []
         self.criterion_ = self.validation_curve_ = None
         if given is not None:
-            lam = given
-        elif self.lam == "cv":
-            self.validation_curve_ = self._cross_validated(place, mean, total, path)
+            # Before the beginning of the path nothing changes.
+            self._keep_asked(part, min(given, path.traced[0]))
+            return self
+        if self.lam == "cv":
+            self.validation_curve_ = self._cross_validated(place, mean, total, path, told)
             lam = self.validation_curve_.best.t
         else:
             self.criterion_ = self._criterion(path, within, rows)
             lam = float(self.criterion_[np.argmin(self.criterion_[:, 1]), 0])
-        # Before the beginning of the path nothing changes.
+        if told:
+            told.append(f"lam={self.lam!r} was chosen on what is proven")
+            tell(name, "; ".join(told), way_out=WAY_OUT)
         self._keep(path, min(lam, path.traced[0]))
         return self
 
@@ -145,7 +155,7 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ModelError(f"{name}: cv must be at least 2, got {self.cv!r}")
         return None
 
-    def _traced(self, place: Array, values: Array, weight: Array, lam: float | None) -> Path:
+    def _traced(self, place: Array, values: Array, weight: Array, lam: float | None) -> Proven:
         model = TrendFilter(
             values,
             order=self.order,
@@ -154,10 +164,7 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             lam=lam,
             fraction=self.fraction,
         )
-        path = Homotopy(model).trace()
-        if not path.complete:
-            raise TraceError(f"{type(self).__name__}: {path.status.value}: {path!r}")
-        return path
+        return proven(model)
 
     def _criterion(self, path: Path, within: float, rows: int) -> Array:
         """The rule at every break-point."""
@@ -184,8 +191,9 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack([places, value], axis=1)
 
     def _cross_validated(
-        self, place: Array, values: Array, weight: Array, path: Path
+        self, place: Array, values: Array, weight: Array, path: Path, told: list[str]
     ) -> ValidationCurve:
+        """The mean curve of the folds; what is not proven of their paths goes to `told`."""
         name, inner = type(self).__name__, np.arange(1, place.size - 1)
         if place.size - -(-inner.size // self.cv) < self.order + 2 or inner.size < self.cv:
             raise DataError(
@@ -197,25 +205,49 @@ class TrendFilterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             held = inner[fold :: self.cv]
             kept = np.setdiff1d(np.arange(place.size), held)
             one = self._traced(place[kept], values[kept], weight[kept], path.traced[1])
-            curve = one.validation_curve(place[held], values[held], sample_weight=weight[held])
+            if one.trouble:
+                told.append(f"fold {fold}: {one.told()}")
+            curve = one.path.validation_curve(place[held], values[held], sample_weight=weight[held])
             # Without a knot the function is the same for every larger lam.
             curves.append(attrs.evolve(curve, origin=np.inf))
-        return ValidationCurve.mean(curves)
+        return ValidationCurve.mean(common_part(curves))
 
-    def _keep(self, path: Path, lam: float) -> None:
+    def _keep_asked(self, part: Proven, lam: float) -> None:
+        """Take over a path at `lam`, or at the nearest to it that is proven."""
+        path, name = part.path, type(self).__name__
+        if holds(path, lam):
+            self._keep(path, lam)
+            return
+        last = path.traced[1]
+        point = beyond(path, lam)
+        text = f"lam={lam:g} was asked for, but {part.told()}; "
+        if point is None:
+            text += f"the fit is that of lam={last:g}, the nearest that is proven"
+            tell(name, text, 3, way_out=WAY_OUT)
+            self._keep(path, last)
+        else:
+            # Convex, so that this is the point of the path.
+            self._keep(path, lam, point)
+
+    def _keep(self, path: Path, lam: float, point: Path | None = None) -> None:
+        self.path_, self.lam_, self._point = path, lam, point
+        path = self._standing()
         assert isinstance(path.model, TrendFilter)
-        self.path_, self.lam_ = path, lam
         self.positions_ = path.model.positions
         self.signal_ = path.solution(lam)
         # An entry of D x stands for order + 2 positions; the knot is the middle one.
         self.knots_ = self.positions_[_knots(path, lam) + (self.order + 1) // 2]
         self.certificate_ = path.certify(at=lam)
 
+    def _standing(self) -> Path:
+        """The path that holds the fit: the point of its own, where there is one."""
+        return self.path_ if self._point is None else self._point
+
     def predict(self, X: Any) -> Array:
         """The function at positions `X`, (N,) or (N, 1); beyond the ends the pieces go on."""
         check_is_fitted(self)
         z = _column(X, type(self).__name__)
-        return self.path_.decision_function(z, self.lam_)
+        return self._standing().decision_function(z, self.lam_)
 
 
 def _knots(path: Path, lam: float) -> npt.NDArray[np.int64]:
