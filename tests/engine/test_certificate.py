@@ -5,16 +5,16 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
+from numba import njit
 from problems import case, features, labels, targets
 from toys import CPath, Huber, Lasso, Step, Toy
 
 from homotopy import Affine, Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
 from homotopy.path import Path
+from homotopy.path.certificate import polylines as on
 from homotopy.path.certificate import proven_part, proven_until
 from homotopy.path.certificate.examination import _beside_border
-from homotopy.path.certificate.lines import Lines, Part
-from homotopy.path.certificate.points import _off
 from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
 from homotopy_plugins import HingeRamp, LADRamp
@@ -254,13 +254,15 @@ def test_slanted_pieces_are_integrated():
 
 def test_an_alpha_that_a_slanted_piece_has_nowhere():
     """However little is known of u: no u has a negative alpha on a squared hinge."""
-    part = lambda value, bend=0.0: Part(np.array([[value]]), np.array([[1.0]]), np.array([bend]))  # noqa: E731
-    lines = Lines([part(10.0, 10.0), part(0.0)], [part(1.0)])
-    vague, tall = np.array([[1e13]]), np.array([[10.0]])
+    slopes, corners = np.array([[10.0], [0.0]]), np.array([[1.0]])
+    line = slopes, corners, np.ones((2, 2, 1)), np.ones((2, 1, 1)), np.array([[10.0], [0.0]]), 0.0
 
-    def off(u: float, alpha: float) -> float:
-        at, height = np.array([[u]]), np.array([[alpha]])
-        return float(_off(lines.piece(np.array([[0]]), at), at, height, vague, tall)[0, 0])
+    @njit
+    def far(line, u, alpha):
+        return on.off(on.piece(line, 0, u, 0), u, alpha, 1e13, 10.0)
+
+    def off(u, alpha):
+        return far(line, u, alpha)
 
     assert off(0.5, 5.0) == 0.0
     assert off(0.5, 2.0) < 1e-12

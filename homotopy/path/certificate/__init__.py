@@ -2,7 +2,7 @@
 
 Nothing here reads the engine's tracked state or its compiled tables: the response is recomputed
 as ``Q alpha + B b``, the polylines are evaluated by calling the model with a plain number, and
-losses are integrated along them by NumPy code of its own.
+losses are integrated along them by compiled loops of its own.
 
 Every point ``(u_i, alpha_i)`` must lie on the piece that the path names.  Pieces move affinely and
 a segment is linear in t, so what holds at both ends of a segment holds all along it; the two ends
@@ -11,7 +11,8 @@ of every segment are what is looked at.
 * `report`: `Check` and `Certificate`, what a reader gets;
 * `lines`: the polylines at many t at once;
 * `scales`: what a coordinate is measured by;
-* `points`: alpha, b and everything recomputed at many places of a path, and how far it is off;
+* `polylines`, `loops`: one coordinate on its polyline, and all of them at one point, compiled;
+* `points`: alpha, b and everything recomputed at many places of a path;
 * `examination`: which places are looked at, and the conditions between them.
 """
 

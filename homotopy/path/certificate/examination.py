@@ -6,17 +6,16 @@ computed once, and on its other side only those who changed their piece are look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
 from homotopy.model import Problem
 from homotopy.model.affine import Affine
-from homotopy.path.certificate.points import NEAR, Places, Points, Value, Walk
+from homotopy.path.certificate import loops
+from homotopy.path.certificate.points import NEAR, Place, Places, Points, Stretch, Walk
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import TINY, Known
 
@@ -33,17 +32,21 @@ CHECKS = (
     "polyline", "border", "gap", "objective", "continuity", "jumps", "corners", "curvature",
 )  # fmt: skip
 SIDES = ("before", "after")
-# Points of one product with Q, and numbers of one array (half a megabyte stays in the cache).
-BATCH = 64
+# Places of one product with Q: so many numbers, but no fewer and no more places than these.
+NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
+# Numbers of one array of corners (half a megabyte stays in the cache).
 CHUNK = 65536
 # A segment shorter than this fraction of the path is too brief to tell standing from leaving.
 BRIEF = 1e-8
 # A change v of alpha with v'Qv below this fraction of its terms is null to rounding.
 NULL = 1e-13
+# Rows of length 1: what is left of one that is held, and of one that is in the span of others.
+HELD, NULL_ROW = 1e-8, 1e-12
 # A move so small needs no explanation.
 NOTHING = 1e-12
-# At how many places `Path.objective` is called; it takes a product of its own each time.
-OBJECTIVES = 32
+# At how many places `Path.objective` is called, at most: it takes a product of its own each time.
+# Fewer on a short path, at one in so many places.
+OBJECTIVES, APART = 32, 16
 # How many of the largest jumps a sample looks at.
 JUMPS = 2
 
@@ -150,40 +153,6 @@ def _along(path: Path, t: npt.ArrayLike) -> Array:
     return np.asarray(t, dtype=float) * (1.0 if stop >= start else -1.0)
 
 
-@attrs.frozen
-class _Point:
-    """What is kept of a point for the comparison with the next; `real` are the coordinates with
-    a jump that has a height."""
-
-    segment: int
-    t: float
-    named: Index
-    alpha: Array
-    w: Array
-    u: Array
-    scale: Array
-    objective: float
-    size: float
-    absolute: bool
-    real: Bools
-
-
-@attrs.frozen
-class _Batch:
-    """Places in a row.  `follows`: the place is where the segment before has just ended; `equal`:
-    and alpha and b are the same there; `base`: the row computed for it."""
-
-    places: Places
-    alpha: Array
-    b: Array
-    named: Index
-    before: Index
-    follows: Bools
-    equal: Bools
-    fresh: Index
-    base: Index
-
-
 class Examination:
     """Keeps the tallies of one path."""
 
@@ -195,12 +164,13 @@ class Examination:
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
         self.jump_times = {jump.t for jump in path.jumps}
+        self.times = np.array(sorted(self.jump_times))
         self.passed = np.concatenate([[0], np.cumsum(path.problem.polylines.jump)])
-        self.previous: _Point | None = None
-        self.sides: list[_Point] = []
+        self.previous: Place | None = None
+        self.sides: list[Place] = []
         self.seen: set[float] = set()
-        self.stood: tuple[int, Bools, Bools] | None = None
-        self.measured: set[tuple[int, float]] = set()
+        self.holders = Holders(path.problem)
+        self.stood: tuple[int, Points, int] | None = None
 
     def certificate(self) -> Certificate:
         """The outcome."""
@@ -213,7 +183,8 @@ class Examination:
         """Every condition, on the whole path."""
         self.span()
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
-        self.look_at(places, OBJECTIVES, until_failure)
+        objectives = min(4 + len(places) // APART, OBJECTIVES)
+        self.look_at(places, objectives, until_failure)
         for t in sorted(self.jump_times - self.seen):
             # The path does not break where a jump is recorded.
             if not until_failure:
@@ -221,13 +192,14 @@ class Examination:
 
     def look_at(self, places: Places, objectives: int, until_failure: bool = False) -> None:
         """The conditions at `places`, and between those that follow each other."""
-        some = np.linspace(0, len(places) - 1, objectives).astype(int)
-        self.measured = set(
-            zip(places.segment[some].tolist(), places.t[some].tolist(), strict=True)
-        )
+        measured = np.zeros(len(places), bool)
+        measured[np.linspace(0, len(places) - 1, objectives).astype(int)] = True
+        walk, follows = Walk(self.path), places.follow(self.path)
+        batch = min(max(NUMBERS // self.problem.gram.size, FEWEST), MOST)
         with np.errstate(all="ignore"):
-            for batch in self._batches(places):
-                self._look_at(batch)
+            for first in range(0, len(places), batch):
+                part = slice(first, first + batch)
+                self._stretch(walk.along(places.part(part), follows[part]), measured[part])
                 if until_failure and any(t.failed is not None for t in self.tallies.values()):
                     break
             self._fall()
@@ -275,120 +247,70 @@ class Examination:
 
     # ------------------------------------------------------------------ everything anew
 
-    def _batches(self, places: Places) -> Iterator[_Batch]:
-        walk, goes_on = Walk(self.path), places.follow(self.path)
-        last: tuple[Array, Array, Index] | None = None
-        for first in range(0, len(places), BATCH):
-            part = places.part(slice(first, first + BATCH))
-            alpha, b, named = walk.to(part)
-            follows = goes_on[first : first + BATCH]
-            if last is None:
-                last = alpha[0], b[0], named[0]
-            before = np.concatenate([last[2][None], named[:-1]])
-            same = np.all(alpha[1:] == alpha[:-1], axis=1) & np.all(b[1:] == b[:-1], axis=1)
-            first_same = np.array_equal(alpha[0], last[0]) and np.array_equal(b[0], last[1])
-            equal = follows & np.concatenate([[first_same], same])
-            fresh = ~equal
-            fresh[0] = True
-            yield _Batch(
-                part, alpha, b, named, before, follows, equal,
-                np.flatnonzero(fresh), np.cumsum(fresh) - 1,
-            )  # fmt: skip
-            last = alpha[-1], b[-1], named[-1]
+    def _stretch(self, stretch: Stretch, measured: Bools) -> None:
+        alpha, base = np.ascontiguousarray(stretch.alpha.T), stretch.base
+        w = np.ascontiguousarray(self.problem.gram.matmat(alpha).T)
+        jumps = np.isin(stretch.places.t, self.times)
+        moved = np.append(stretch.follows & ~stretch.equal, True)
+        # Where more is asked for than what holds at every place.
+        kept = jumps | measured | moved[:-1] | moved[1:]
+        wanted = np.zeros(len(w), bool)
+        wanted[base[kept]] = True
+        step = max(1, CHUNK // self.problem.gram.size)
+        for start in range(0, len(w), step):
+            rows = slice(start, min(start + step, len(w)))
+            target = self._target(stretch.places.t[stretch.fresh[rows]])
+            slack = max(NEAR, self.tol)
+            points = Points.of(self.known, stretch, w, rows, target, wanted[rows], slack)
+            here = np.flatnonzero((base >= rows.start) & (base < rows.stop))
+            self._conditions(stretch, points, here)
+            if points.known.declared.jump.any():
+                self._standing(stretch, points, here, start)
+            for place in here[kept[here] | stretch.crossed[here]].tolist():
+                row = int(base[place]) - start
+                if stretch.crossed[place] and not jumps[place]:
+                    self._crossing(points, stretch, place, row)
+                if kept[place]:
+                    k, named = int(stretch.places.segment[place]), stretch.named[place]
+                    point = Place.of(points, row, k, named)
+                    self._keep(point, bool(measured[place]), bool(jumps[place]), bool(moved[place]))
+        quiet = stretch.places.part(stretch.follows & ~jumps)
+        self.tallies["continuity"].add_each(np.zeros(len(quiet)), quiet.t, quiet.segment)
 
-    def _look_at(self, batch: _Batch) -> None:
-        fresh, base = batch.fresh, batch.base
-        alpha, b, named = batch.alpha[fresh], batch.b[fresh], batch.named[fresh]
-        w = np.ascontiguousarray(self.problem.gram.matmat(np.ascontiguousarray(alpha.T)).T)
-        places = Places(batch.places.segment[fresh], batch.places.t[fresh])
-        size = max(1, CHUNK // self.problem.gram.size)
-        for start in range(0, fresh.size, size):
-            part = slice(start, start + size)
-            target = self._target(places.t[part], absolute=True)
-            points = Points.of(
-                self.known, places.part(part), named[part], alpha[part], b[part], w[part], target
-            )
-            value = self._conditions(points)
-            rows = np.flatnonzero((base >= start) & (base < start + size))
-            self._renamed(batch, points, rows, start)
-            self._standing(batch, points, rows, start)
-            self._between(batch, points, value, rows, start)
-
-    def _conditions(self, points: Points) -> Value:
+    def _conditions(self, stretch: Stretch, points: Points, here: Index) -> None:
         """Every (u_i, alpha_i) on its piece, the border equations, the duality gap."""
-        border, places = self.problem.border, points.places
-        target = self._target(places.t)
-        left = target - points.alpha @ border
-        if border.shape[1]:
-            self._add("border", np.abs(left) / np.maximum(points.scales.border, TINY), places)
-        off = points.off()
-        value = Value.of(self.known.declared, points, target)
-        area, blur = points.gap(off, max(NEAR, self.tol))
-        area = area + np.abs(np.sum(points.b * left, axis=1))
-        blur = blur + np.sum(np.abs(points.b) * points.scales.border_noise, axis=1)
-        self._add("gap", (area / np.maximum(value.size + blur, TINY))[:, None], places)
-        self._add("polyline", off, places)
-        return value
+        places, n = points.places, points.u.shape[1]
+        names = {"polyline": (loops.FAR, n), "gap": (loops.GAP, 1)}
+        if points.b.shape[1]:
+            names["border"] = loops.BORDER, points.b.shape[1]
+        for name, (column, count) in names.items():
+            residuals = points.answers[:, column]
+            self.tallies[name].add_each(residuals, places.t, places.segment, count)
+        # Those who change their piece where nothing else changes are on the new one as well.
+        again = here[here != stretch.fresh[stretch.base[here]]]
+        places = stretch.places.part(again)
+        self.tallies["polyline"].add_each(points.renamed[again], places.t, places.segment, n)
 
-    def _target(self, t: Array, absolute: bool = False) -> Array:
-        """e at each t, or the size of its terms."""
+    def _target(self, t: Array) -> Array:
+        """e at each t, and the size of its terms."""
         e, shape = self.target, (t.size, self.problem.border.shape[1])
         const, rate = e.const, e.rate * t[:, None]
-        terms = np.abs(const) + np.abs(rate) if absolute else const + rate
-        return np.broadcast_to(terms, shape)
-
-    def _add(self, name: str, off: Array, places: Places) -> None:
-        """Count residuals, one row per place."""
-        tally, count = self.tallies[name], off.shape[1]
-        worst = off.max(axis=1)
-        for value, t, k in zip(
-            worst.tolist(), places.t.tolist(), places.segment.tolist(), strict=True
-        ):
-            tally.add(value, t, k, count)
-
-    def _renamed(self, batch: _Batch, points: Points, rows: Index, start: int) -> None:
-        """Those who change their piece where nothing else changes are on the new one as well."""
-        named, base = batch.named, batch.base
-        again = rows[rows != batch.fresh[base[rows]]]
-        if not again.size:
-            return
-        row, i = np.nonzero(named[again] != points.named[base[again] - start])
-        off = points.off_as(base[again[row]] - start, i, named[again[row], i])
-        worst = np.zeros(again.size)
-        np.maximum.at(worst, row, off)
-        places = Places(batch.places.segment[again], batch.places.t[again])
-        self._add("polyline", np.broadcast_to(worst[:, None], (again.size, named.shape[1])), places)
+        both = np.broadcast_to(const + rate, shape), np.abs(const) + np.abs(rate)
+        return np.stack([both[0], np.broadcast_to(both[1], shape)], axis=1)
 
     # ------------------------------------------------------------------ from place to place
 
-    def _between(self, batch: _Batch, points: Points, value: Value, rows: Index, start: int
-                 ) -> None:  # fmt: skip
+    def _keep(self, point: Place, measured: bool, jumps: bool, moved: bool) -> None:
         """The objective, junctions and jumps."""
-        t, k, last = batch.places.t, batch.places.segment, len(batch.places) - 1
-        crossed = self.passed[batch.named[rows] // 2] != self.passed[batch.before[rows] // 2]
-        crossed = np.any(crossed, axis=1) & batch.follows[rows]
-        moved = np.concatenate([batch.follows & ~batch.equal, [True]])
-        for row, crosses in zip(rows.tolist(), crossed.tolist(), strict=True):
-            at, segment = float(t[row]), int(k[row])
-            jumps = at in self.jump_times
-            if batch.follows[row] and not jumps:
-                self.tallies["continuity"].add(0.0, at, segment)
-                if crosses:
-                    self._crossing(points, batch, row, int(batch.base[row]) - start)
-            wanted = (segment, at) in self.measured
-            if not (jumps or wanted or moved[row] or moved[row + 1] or row == last):
-                continue
-            here = int(batch.base[row]) - start
-            point = _point(points, value, here, segment, batch.named[row])
-            if wanted:
-                self._objective(point)
-            if jumps:
-                self._remember(point)
-            elif moved[row] and self.previous is not None:
-                self._junction(self.previous, point)
-            self.previous = point
+        if measured:
+            self._objective(point)
+        if jumps:
+            self._remember(point)
+        elif moved and self.previous is not None:
+            self._junction(self.previous, point)
+        self.previous = point
 
-    def _objective(self, p: _Point) -> None:
+    def _objective(self, p: Place) -> None:
         """`Path.objective` is the integral."""
         for side in SIDES:
             if p.absolute and self.path._locate(p.t, side)[0] == p.segment:
@@ -397,24 +319,23 @@ class Examination:
                 self.tallies["objective"].add(off / p.size, p.t, p.segment)
                 return
 
-    def _crossing(self, points: Points, batch: _Batch, row: int, here: int) -> None:
+    def _crossing(self, points: Points, stretch: Stretch, place: int, row: int) -> None:
         """Nobody changes branch but at a jump that is recorded."""
-        old, new = self.passed[batch.before[row] // 2], self.passed[batch.named[row] // 2]
+        before = stretch.named[place - 1] if place else stretch.before
+        old, new = self.passed[before // 2], self.passed[stretch.named[place] // 2]
         i = np.flatnonzero(old != new)
-        lines = points.lines.at(np.full(i.size, here), i)
         low, high = np.minimum(old, new)[i], np.maximum(old, new)[i]
-        for j, corner in enumerate(lines.corners):
-            between = (low <= self.passed[j]) & (self.passed[j] < high)
-            if corner.is_jump and np.any(between & lines.rise(j)):
-                at, k = float(batch.places.t[row]), int(batch.places.segment[row])
-                self.tallies["jumps"].add(np.inf, at, k)
+        count = np.arange(self.passed[-1])[:, None]
+        if np.any((low <= count) & (count < high) & points.real(row, i)):
+            t, k = float(stretch.places.t[place]), int(stretch.places.segment[place])
+            self.tallies["jumps"].add(np.inf, t, k)
 
-    def _junction(self, last: _Point, p: _Point) -> None:
+    def _junction(self, last: Place, p: Place) -> None:
         """w and the objective go on from the segment before."""
-        scale = np.maximum(p.scale, last.scale)
-        move = _beside_border((p.w - last.w) / scale, self.problem.border / scale[:, None])
-        change = p.alpha - last.alpha
-        if abs(float(change @ (p.w - last.w))) <= NULL * float(change**2 @ self.problem.gram.sizes):
+        (old, w, _, scale), (new, other, _, wide) = last.rows(), p.rows()
+        scale, change, step = np.maximum(scale, wide), new - old, other - w
+        move = _beside_border(step / scale, self.problem.border / scale[:, None])
+        if abs(float(change @ step)) <= NULL * float(change**2 @ self.problem.gram.sizes):
             # A direction null to rounding: w is known to the root of that only.
             move = 0.0
         fall = abs(p.objective - last.objective) / max(p.size, last.size)
@@ -440,7 +361,7 @@ class Examination:
         t = float(self.path.segments.start[k])
         self.tallies["curvature"].add(float(np.maximum(-least, 0.0).sum()), t, k)
 
-    def _remember(self, point: _Point) -> None:
+    def _remember(self, point: Place) -> None:
         if self.sides and self.sides[0].t != point.t:
             self._fall()
         self.sides = [*self.sides[:1], point]
@@ -458,9 +379,9 @@ class Examination:
         self.sides = []
         self.seen.add(before.t)
         here = [jump for jump in self.path.jumps if jump.t == before.t]
-        change = after.alpha - before.alpha
+        (old, w, u, _), (new, other, moved, _) = before.rows(), after.rows()
         rounds = max(sum(jump.rounds for jump in here), 1)
-        owed = 0.5 * max(float(change @ (after.w - before.w)), 0.0) / rounds
+        owed = 0.5 * max(float((new - old) @ (other - w)), 0.0) / rounds
         owed *= self.problem.gram.semidefinite
         short = owed - (before.objective - after.objective)
         first = here[0].objective_before - before.objective
@@ -468,44 +389,42 @@ class Examination:
         # Objectives that are known up to a constant have a fall all the same.
         recorded = max(abs(first), abs(last)) if before.absolute else abs(first - last)
         off = max(short, recorded, 0.0) / max(before.size, after.size)
-        still = any(jump.moved for jump in here) and np.array_equal(after.u, before.u)
+        still = any(jump.moved for jump in here) and np.array_equal(moved, u)
         wrong = still or not self._flipped(before, after, [jump.flipped for jump in here])
         self.tallies["jumps"].add(np.inf if wrong else off, before.t, after.segment)
 
-    def _flipped(self, before: _Point, after: _Point, recorded: list[Index]) -> bool:
+    def _flipped(self, before: Place, after: Place, recorded: list[Index]) -> bool:
         """Whether those who change branch are those recorded; of several jumps at one t some may
         have gone back, and a jump without a height may be passed unnoticed."""
         if before is after:
             return True
         changed = self.passed[before.named // 2] != self.passed[after.named // 2]
-        changed &= before.real
         claimed = np.zeros(changed.size, dtype=bool)
-        for rows in recorded:
-            claimed[rows] = before.real[rows]
+        claimed[np.concatenate(recorded)] = True
         if len(recorded) > 1:
             claimed &= changed
-        return np.array_equal(changed, claimed)
+        i = np.flatnonzero(changed != claimed)
+        return not before.points.real(before.row, i).any()
 
-    def _standing(self, batch: _Batch, points: Points, rows: Index, start: int) -> None:
+    def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
         """Nobody stays on a jump corner all along a segment without being held there."""
-        corners = [j for j, corner in enumerate(points.lines.corners) if corner.is_jump]
-        if not corners:
-            return
-        near = np.stack([points.standing(j) for j in corners])
-        some = np.asarray(near.any(axis=(0, 2))).tolist()
-        s, count = self.path.segments, points.u.shape[1] * len(corners)
+        s, places = self.path.segments, stretch.places.part(here)
         brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
-        for row, here in zip(rows.tolist(), (batch.base[rows] - start).tolist(), strict=True):
-            k, t = int(batch.places.segment[row]), float(batch.places.t[row])
-            if t == s.start[k]:
-                self.stood = (k, near[:, here], _real(points, here)) if some[here] else None
-            elif t == s.stop[k] and abs(s.stop[k] - s.start[k]) > brief:
-                loose = 0
-                if self.stood is not None and self.stood[0] == k and some[here]:
-                    real = _real(points, here) | self.stood[2]
-                    both = np.any(near[:, here] & self.stood[1] & real, axis=0)
-                    loose = _loose(self.problem, points, here, np.flatnonzero(both))
-                self.tallies["corners"].add(float(loose), t, k, count)
+        row, k, t = stretch.base[here] - start, places.segment, places.t
+        some, begins = points.answers[row, loops.STANDS] > 0.0, t == s.start[k]
+        ends = ~begins & (t == s.stop[k]) & (np.abs(s.stop[k] - s.start[k]) > brief)
+        loose = np.zeros(here.size)
+        for at in np.flatnonzero(begins | (ends & some)).tolist():
+            if begins[at]:
+                self.stood = (int(k[at]), points, int(row[at])) if some[at] else None
+            elif self.stood is not None and self.stood[0] == k[at]:
+                _, other, first = self.stood
+                real = points.real(int(row[at])) | other.real(first)
+                both = points.standing(int(row[at])) & other.standing(first) & real
+                near = np.flatnonzero(both.any(axis=0))
+                loose[at] = self.holders.loose(points, int(row[at]), near)
+        count = points.u.shape[1] * int(points.known.declared.jump.sum())
+        self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
 
 
 def _beside_border(move: Array, border: Array) -> float:
@@ -516,51 +435,55 @@ def _beside_border(move: Array, border: Array) -> float:
     return float(np.abs(move).max())
 
 
-def _real(points: Points, row: int) -> Bools:
-    """Which jumps have a height, one row per jump."""
-    lines = points.lines.row(row)
-    rises = [lines.rise(j) for j, corner in enumerate(lines.corners) if corner.is_jump]
-    return np.array(rises, dtype=bool).reshape(-1, points.u.shape[1])
+class Holders:
+    """Who holds a coordinate that stays on a jump corner.
 
-
-def _point(points: Points, value: Value, row: int, segment: int, named: Index) -> _Point:
-    return _Point(
-        segment=segment,
-        t=float(points.places.t[row]),
-        named=named,
-        alpha=points.alpha[row],
-        w=points.w[row],
-        u=points.u[row],
-        scale=points.scales.u[row],
-        objective=float(value.primal[row]),
-        size=value.scale(points, row),
-        absolute=bool(value.absolute[row]),
-        real=np.asarray(_real(points, row).any(axis=0)),
-    )
-
-
-def _loose(problem: Problem, points: Points, row: int, near: npt.NDArray[np.int64]) -> int:
-    """How many of `near` are not held in place by the coordinates standing on knots.
-
-    i is held where phi_i (with its border row) lies in their span: then w and b cannot move u_i
-    and leave all of them where they are.  Rows are taken at length 1, each on its own scale.
+    i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
+    cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
+    own scale.  Those found to hold i are remembered: as long as they stay, i is held.
     """
-    if near.size == 0:
-        return 0
-    u, border = points.u[row], problem.border
-    on_knot = np.zeros(u.size, dtype=bool)
-    for knot in points.lines.corners:
-        if not knot.is_jump:
-            scale = np.maximum(points.scales.u[row], np.abs(knot.value[row]))
-            on_knot |= np.abs(u - knot.value[row]) <= NEAR * scale
-    active = np.flatnonzero(on_knot)
-    diag = problem.gram.diag
-    weight = (float(diag.max()) or 1.0) / max(float((border**2).sum(axis=1).max(initial=0.0)), TINY)
-    own = diag + weight * (border**2).sum(axis=1)
-    length = np.sqrt(np.where(own > 0.0, own, 1.0))
-    block = problem.gram.block(active, active) + weight * border[active] @ border[active].T
-    rows = problem.gram.block(active, near) + weight * border[active] @ border[near].T
-    block = block / np.outer(length[active], length[active])
-    rows = rows / np.outer(length[active], length[near])
-    inside = (rows * np.linalg.lstsq(block, rows, rcond=1e-12)[0]).sum(axis=0)
-    return int(np.sum((own[near] > 0.0) & (1.0 - inside > 1e-8)))
+
+    def __init__(self, problem: Problem) -> None:
+        self.gram, border = problem.gram, problem.border
+        diag, columns = problem.gram.diag, (border**2).sum(axis=1)
+        longest = float(columns.max(initial=0.0))
+        weight = (float(diag.max()) or 1.0) / longest if longest > 0.0 else 0.0
+        self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
+        self.known: dict[int, Index] = {}
+
+    def loose(self, points: Points, row: int, near: Index) -> int:
+        """How many of `near` are not held in place by the coordinates standing on knots."""
+        u, on_knot, count = points.u[row], np.zeros(points.u.shape[1], dtype=bool), 0
+        for knot in points.corners[row, ~points.known.declared.jump]:
+            on_knot |= np.abs(u - knot) <= NEAR * np.maximum(points.scale[row], np.abs(knot))
+        for i in near[self.own[near] > 0.0].tolist():
+            if i not in self.known or not on_knot[self.known[i]].all():
+                found = self._found(i, np.flatnonzero(on_knot))
+                count += found is None
+                self.known.pop(i, None)
+                if found is not None:
+                    self.known[i] = found
+        return count
+
+    def _row(self, i: int, others: npt.NDArray[np.int64]) -> Array:
+        products = self.gram.block(np.array([i]), others)[0] + self.border[others] @ self.border[i]
+        length = np.sqrt(np.where(self.own[others] > 0.0, self.own[others], 1.0))
+        return np.asarray(products / (length * np.sqrt(self.own[i])))
+
+    def _found(self, i: int, active: npt.NDArray[np.int64]) -> Index | None:
+        """Some of `active` that i is in the span of, or None: one after the other that takes most
+        of what is left of it, with what is left of all of them (a Cholesky factor by rows)."""
+        others = np.append(active, i)
+        left, common = (self.own[others] > 0.0).astype(float), self._row(i, active)
+        rows, chosen = np.zeros((0, others.size)), np.zeros(0, np.int64)
+        while left[-1] > HELD:
+            gain = np.where(left[:-1] > NULL_ROW, common**2, 0.0)
+            gain /= np.maximum(left[:-1], NULL_ROW)
+            k = int(np.argmax(gain)) if active.size else 0
+            if not active.size or not gain[k] > 0.0 or chosen.size == active.size:
+                return None
+            row = (self._row(int(active[k]), others) - rows[:, k] @ rows) / np.sqrt(left[k])
+            left, common = left - row**2, common - row[-1] * row[:-1]
+            left[k], chosen = 0.0, np.append(chosen, active[k])
+            rows = np.concatenate([rows, row[None]])
+        return chosen

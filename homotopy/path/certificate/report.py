@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["Certificate", "Check", "Tally"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.integer[Any]]
 
 
 @attrs.frozen
@@ -95,6 +101,15 @@ class Tally:
             self.worst, self.t = value, t
         if value > self.tol and (self.failed is None or segment < self.failed):
             self.failed = segment
+
+    def add_each(self, values: Array, t: Array, segment: Index, count: int = 1) -> None:
+        """Many residuals, each the largest of `count`."""
+        if values.size:
+            values = np.where(np.isfinite(values), values, np.inf)
+            failed = np.append(np.flatnonzero(values > self.tol), np.argmax(values))
+            for at in (int(failed[-1]), int(failed[np.argmin(segment[failed])])):
+                self.add(float(values[at]), float(t[at]), int(segment[at]), 0)
+            self.count += count * values.size
 
     def check(self, name: str) -> Check:
         """The outcome."""

@@ -26,33 +26,19 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.gram import Gram
-from homotopy.path.certificate.lines import TINY, Declaration, Lines, Piece, size
+from homotopy.path.certificate.lines import TINY, Declaration, fixed, size
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["TINY", "Known", "Scales"]
+__all__ = ["TINY", "Known"]
 
 Array = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-EPS = float(np.finfo(np.float64).eps)
-# Solving a system of m equations leaves some ROUNDINGS * eps * sqrt(m) of the terms of each.
-ROUNDINGS = 16.0
-# The tolerance at which a residual of that size just passes.
-FINEST = 1e-8
-# Solving the active system leaves this fraction of FINEST in an alpha that ought to be 0: the
-# rounding of alphas that were larger before, times the condition of the system.
-SOLVED = 1e-4
-# A border equation is relative to this fraction of its terms, so that one alpha in 1,000 shows.
-BALANCED = 1e-2
-# So is a response to this fraction of itself and of its corner, where it is the sum of many.
-PART = 1e-2
 
 
 @attrs.frozen
 class Known:
-    """What is the same at every point of a path.
+    """What is the same at every point of a path; the rows of `table` are these numbers.
 
     `length` is ``|phi_i|``, `inner` what is left of its square without what b makes up for, `share`
     how much of b, or of t, each response takes up or is compared with (at most 1): they are found
@@ -67,13 +53,7 @@ class Known:
     path: Path
     declared: Declaration
     border: Array
-    length: Array
-    inner: Array
-    share: Array
-    largest: Array
-    own: Array
-    travelled: Array
-    corner: Array
+    table: Array
     strict: bool = False
 
     @classmethod
@@ -86,88 +66,12 @@ class Known:
         largest = _largest_alpha(path)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, *path.traced)
-        return cls(
-            path=path,
-            declared=declared,
-            border=border,
-            length=np.sqrt(diag),
-            inner=inner,
-            share=np.maximum(rows / max(float(rows.max()), TINY), declared.moving()),
-            largest=largest,
-            own=inner * largest,
-            travelled=np.abs(border) @ b,
-            corner=_smallest_corner(declared, np.array(path.traced)),
-            strict=strict,
+        share = np.maximum(rows / max(float(rows.max()), TINY), declared.moving())
+        corner = _smallest_corner(declared, np.array(path.traced))
+        table = np.stack(
+            [np.sqrt(diag), inner, share, largest, inner * largest, np.abs(border) @ b, corner]
         )
-
-
-@attrs.frozen
-class Scales:
-    """The scales of u, of alpha and of the border equations at k points, and what rounding makes of
-    them.
-
-    Rounding leaves a residual of ``FINEST * rounded * terms`` in u, of ``FINEST * alpha_noise`` in
-    alpha and of ``FINEST * border_noise`` in the border equations.
-    """
-
-    u: Array
-    alpha: Array
-    terms: Array
-    rounded: Array
-    alpha_noise: Array
-    border: Array
-    border_noise: Array
-
-    @classmethod
-    def of(cls, known: Known, lines: Lines, piece: Piece, alpha: Array, b: Array, u: Array,
-           target: Array) -> Scales:  # fmt: skip
-        """At points with this alpha, b and u on these pieces; `target` is the size of e."""
-        length, border, steep = known.length, np.abs(known.border), piece.steep
-        equations = 1.0 + np.count_nonzero(steep, axis=1) + border.shape[1]
-        rounded = ROUNDINGS * EPS / FINEST * np.sqrt(equations)[:, None]
-        # w and b solve the equations of those on knots: the rounding of these is in every u.
-        corner = np.where(steep, piece.corner_terms, 0.0)
-        apiece = np.divide(corner, length, where=length > 0.0, out=np.zeros(corner.shape))
-        weight = np.abs(alpha) @ length + (0.0 if known.strict else apiece.max(axis=1))
-        terms = np.outer(weight, length) + known.travelled
-        # Where nothing is solved for there is no rounding but that of alpha.
-        found = np.any(steep | (piece.bend > 0.0), axis=1) | bool(border.shape[1])
-        terms = np.maximum(terms, np.outer(found, known.corner))
-        terms = np.maximum(np.maximum(terms, piece.corner_terms), known.own)
-        if np.any(known.share) and not known.strict:
-            terms = np.maximum(terms, np.outer(_middle(terms, steep), known.share))
-        near = PART * np.maximum(np.abs(u), size(piece.place))
-        scale = np.maximum(np.maximum(known.own, near), np.maximum(rounded * terms, TINY))
-        balance = target + np.abs(alpha) @ border
-        # The alpha that would take up all of the slope, of the response, or of the border sum.
-        slope = lines.largest()
-        room = np.where(slope > 0.0, slope, np.inf)
-        diag = known.inner
-        whole = np.divide(scale, diag, where=diag > 0.0, out=np.full(scale.shape, np.inf))
-        alone = (diag == 0.0) & (slope == 0.0)
-        for k, column in enumerate(border.T):
-            met = alone & (column > 0.0)
-            share = np.divide(balance[:, k : k + 1], column, where=met, out=np.zeros(u.shape))
-            whole = np.where(met & (np.isinf(whole) | (share > whole)), share, whole)
-        room = np.minimum(room, whole)
-        room = np.maximum(np.where(np.isfinite(room), room, known.largest), TINY)
-        solved = np.where(steep | (piece.bend > 0.0), SOLVED * room, 0.0)
-        largest = np.maximum(known.largest, np.minimum(room, slope))
-        noise = np.maximum(solved, rounded * largest)
-        if border.shape[1]:
-            # Found from the border equations alone, which are solved together with those of u:
-            # where it ought to be 0, it is the rounding of the largest of them.
-            joint = np.zeros(u.shape)
-            row = border.max(axis=1)
-            np.divide(balance.max(axis=1, keepdims=True), row, where=row > 0.0, out=joint)
-            taken = np.divide(terms, length**2, where=length > 0.0, out=np.zeros(u.shape))
-            joint = np.where(alone & steep, rounded * np.maximum(joint, taken), 0.0)
-            room, noise = np.maximum(room, joint), np.maximum(noise, joint)
-        border_noise = np.maximum(rounded * balance, noise @ border)
-        balance = np.maximum(BALANCED * balance, border_noise)
-        # On a slanted piece alpha is as uncertain as u.
-        noise = np.maximum(noise, piece.bend * rounded * terms)
-        return cls(scale, room, terms, rounded, noise, balance, border_noise)
+        return cls(path, declared, fixed(border), fixed(table), strict)
 
 
 def _largest_alpha(path: Path) -> Array:
@@ -208,14 +112,7 @@ def _beside(gram: Gram, border: Array) -> Array:
 
 
 def _smallest_corner(declared: Declaration, ends: Array) -> Array:
-    sizes = [size(corner.value) for corner in declared.lines(ends, np.abs(ends)).corners]
-    least = np.where(np.array(sizes) > 0.0, sizes, np.inf).min(axis=(0, 1))
+    sizes = size(declared.lines(ends)[1])
+    least = np.where(sizes > 0.0, sizes, np.inf).min(axis=(0, 1))
     some = least[np.isfinite(least)]
     return np.minimum(least, np.median(some)) if some.size else np.zeros(least.size)
-
-
-def _middle(terms: Array, steep: Bools) -> Array:
-    """The terms that b and t are found from, as a rule: the median of those on knots, or of all
-    where nobody is on one."""
-    rows = [row[on] if on.any() else row for row, on in zip(terms, steep, strict=True)]
-    return np.array([np.median(row) for row in rows])

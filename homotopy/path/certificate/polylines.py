@@ -1,0 +1,307 @@
+"""One coordinate on its polyline: compiled, and shared with nothing that traces.
+
+`line` is what the polylines are at one t: their slopes and corners (one row for each, one column
+for each coordinate), the terms of these (what is fixed, what goes with the travel of t), the bends
+of the slopes, and the travel.  NaN counts as a failure, so that no comparison may lose it: `more`
+and `less` hand it on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.compiling import PART
+
+__all__ = ["INLINE", "LEVEL", "TINY", "area", "distance", "ends", "least", "level", "loss",
+           "loss_terms", "more", "off", "piece", "size", "steepest", "terms"]  # fmt: skip
+
+# Parts of what is compiled as a whole: how, not what, is shared with what traces.
+INLINE = PART | {"forceinline": True}
+# A jump whose height is this fraction of the slopes beside it is none.
+LEVEL = 1e-12
+TINY = float(np.finfo(float).tiny)
+
+
+@njit(**INLINE)
+def more(a, b):  # type: ignore[no-untyped-def]
+    """The larger, NaN if either is."""
+    return a if a > b or a != a else b
+
+
+@njit(**INLINE)
+def less(a, b):  # type: ignore[no-untyped-def]
+    """The smaller, NaN if either is."""
+    return a if a < b or a != a else b
+
+
+@njit(**INLINE)
+def clip(x, low, high):  # type: ignore[no-untyped-def]
+    """The number between `low` and `high` that is nearest to x."""
+    return less(more(x, low), high)
+
+
+@njit(**INLINE)
+def size(x):  # type: ignore[no-untyped-def]
+    """``|x|``, 0 where infinite."""
+    return abs(x) if abs(x) < np.inf else 0.0
+
+
+@njit(**INLINE)
+def height(value, bend, u):  # type: ignore[no-untyped-def]
+    """alpha of a slope at u."""
+    return value - bend * u if bend > 0.0 else value
+
+
+@njit(**INLINE)
+def terms(table, j, i, travel):  # type: ignore[no-untyped-def]
+    """What the rounding of a slope or corner is measured by."""
+    return table[0, j, i] + table[1, j, i] * travel
+
+
+@njit(**INLINE)
+def ends(corner, j, i):  # type: ignore[no-untyped-def]
+    """The corners that bound slope j."""
+    low = corner[j - 1, i] if j > 0 else -np.inf
+    return low, corner[j, i] if j < corner.shape[0] else np.inf
+
+
+@njit(**INLINE)
+def piece(line, p, u, i):  # type: ignore[no-untyped-def]
+    """The piece named p: the point of it nearest to u; the heights `top` and `bottom` of the slopes
+    beside it there (one and the same on a slope), the most and the least that it has anywhere (a
+    slanted piece has others elsewhere); its bend; what rounding of slope and corner is measured by.
+    """
+    slope, corner, slope_terms, corner_terms, bends, travel = line
+    j = p >> 1
+    if p & 1:
+        at = corner[j, i]
+        base = at if abs(at) < np.inf else 0.0
+        top, bottom = height(slope[j, i], bends[j, i], base), slope[j + 1, i]
+        bottom = height(bottom, bends[j + 1, i], base)
+        rounding = max(terms(slope_terms, j, i, travel), terms(slope_terms, j + 1, i, travel))
+        # Clipped, so that a response that is none has no place either.
+        place, high, low = clip(u, at, at), more(top, bottom), less(top, bottom)
+        own = terms(corner_terms, j, i, travel)
+        return place, top, bottom, high, low, 0.0, rounding, own
+    low, high = ends(corner, j, i)
+    place, own, bend = clip(u, low, high), 0.0, bends[j, i]
+    if j < corner.shape[0] and u >= high:
+        own = terms(corner_terms, j, i, travel)
+    elif j > 0 and u <= low:
+        own = terms(corner_terms, j - 1, i, travel)
+    top = height(slope[j, i], bend, place)
+    most, lowest = height(slope[j, i], bend, low), height(slope[j, i], bend, high)
+    rounding = terms(slope_terms, j, i, travel)
+    return place, top, top, most, lowest, bend, rounding, own
+
+
+@njit(**INLINE)
+def off(piece, u, alpha, u_scale, a_scale):  # type: ignore[no-untyped-def]
+    """How far (u, alpha) is from a piece, relative to these scales."""
+    place, top, bottom, most, lowest, bend, rounding, _ = piece
+    low, high = less(bottom, top), more(bottom, top)
+    # No local optimum sits on a corner at which alpha rises.
+    if bottom - top > LEVEL * max(size(low), rounding):
+        return np.inf
+    nearest = clip(alpha, low, high)
+    tall = more(max(abs(alpha), size(nearest)), a_scale)
+    # A slanted piece is as near as it is sideways, but no nearer than the heights that it has.
+    inside = clip(alpha, lowest, most)
+    sideways = abs(inside - nearest) / more(tall, bend * u_scale)
+    far = more(more(abs(u - place) / u_scale, sideways), abs(alpha - inside) / tall)
+    return far if far < np.inf else np.inf
+
+
+@njit(**PART)
+def _rises(line, j, i):  # type: ignore[no-untyped-def]
+    """By how much alpha rises at corner j, and what of it may be rounding."""
+    slope, corner, slope_terms, _, bends, travel = line
+    at = corner[j, i] if abs(corner[j, i]) < np.inf else 0.0
+    below, above = height(slope[j, i], bends[j, i], at), slope[j + 1, i]
+    above = height(above, bends[j + 1, i], at)
+    sizes = max(terms(slope_terms, j, i, travel), terms(slope_terms, j + 1, i, travel))
+    return above - below, LEVEL * max(max(size(below), size(above)), sizes)
+
+
+@njit(**PART)
+def rise(line, j, i):  # type: ignore[no-untyped-def]
+    """Whether alpha rises at corner j, and not only rounding makes it seem so."""
+    by, rounding = _rises(line, j, i)
+    return by > rounding and abs(line[1][j, i]) < np.inf
+
+
+@njit(**PART)
+def level(line, j, i):  # type: ignore[no-untyped-def]
+    """Whether alpha is the same on both sides of corner j."""
+    by, rounding = _rises(line, j, i)
+    return abs(by) <= rounding
+
+
+@njit(**INLINE)
+def distance(line, i):  # type: ignore[no-untyped-def]
+    """The least distance of two corners that follow each other and are not at one place, and what
+    the rounding of the corners is measured by."""
+    corner, corner_terms = line[1], line[3]
+    nearest, rounding = np.inf, 0.0
+    for j in range(corner.shape[0]):
+        rounding = max(rounding, terms(corner_terms, j, i, line[5]))
+        if j > 0:
+            far = corner[j, i] - corner[j - 1, i]
+            if 0.0 < far < nearest:
+                nearest = far
+    return nearest, rounding
+
+
+@njit(**INLINE)
+def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
+    """``-integral of the polyline from origin to u``.
+
+    Infinite slopes are walls: nothing is lost there, who passes one is told by the gap.
+    """
+    slope, corner, bends = line[0], line[1], line[4]
+    low, high = less(u, origin), more(u, origin)
+    total, left = 0.0, low
+    for j in range(slope.shape[0]):
+        right = clip(corner[j, i], low, high) if j < corner.shape[0] else high
+        if right > left:
+            mean = height(slope[j, i], bends[j, i], 0.5 * (left + right))
+            if abs(mean) < np.inf:
+                total += (right - left) * mean
+        left = right
+    return -total if u >= origin else total
+
+
+@njit(**INLINE)
+def least(line, i):  # type: ignore[no-untyped-def]
+    """A place where the loss is least, and whether there is one; else the last corner on the side
+    where it falls for ever."""
+    slope, corner, bends = line[0], line[1], line[4]
+    corners = corner.shape[0]
+    anchor = 0.0
+    for j in range(corners - 1, -1, -1):
+        if abs(corner[j, i]) < np.inf:
+            anchor = corner[j, i]
+    best, lowest, level = anchor, 0.0, 0.0
+    # Along the slopes, with the loss at their left corners (at the first one's right corner).
+    for j in range(corners + 1):
+        low, high = ends(corner, j, i)
+        value, bend = slope[j, i], bends[j, i]
+        start = low if low > -np.inf else anchor
+        if bend > 0.0 and low < value / bend < high:
+            here = level - 0.5 * bend * (start - value / bend) ** 2
+            if here < lowest:
+                best, lowest = value / bend, here
+        if abs(low) < np.inf and abs(high) < np.inf and abs(value) < np.inf:
+            level -= (high - low) * height(value, bend, 0.5 * (low + high))
+            if level < lowest:
+                best, lowest = high, level
+    exists = True
+    for side in range(2):
+        for at in range(corners + 1):
+            # The outermost slope that is not beyond a corner at infinity, and its corner.
+            j = at if side == 0 else corners - at
+            low, high = ends(corner, j, i)
+            if low < high:
+                value = slope[j, i] if side == 0 else -slope[j, i]
+                if value < 0.0 and bends[j, i] == 0.0:
+                    exists, end = False, high if side == 0 else low
+                    best = end if abs(end) < np.inf else best
+                break
+    return best, exists
+
+
+@njit(**PART)
+def loss_terms(line, u, origin, i):  # type: ignore[no-untyped-def]
+    """What the loss changes by where the corners between u and the origin move by the terms that
+    they are the sums of."""
+    slope, corner, _, corner_terms, bends, travel = line
+    low, high, total = min(u, origin), max(u, origin), 0.0
+    for j in range(corner.shape[0]):
+        at = corner[j, i]
+        if low <= at <= high:
+            tall = size(height(slope[j, i], bends[j, i], at))
+            tall += size(height(slope[j + 1, i], bends[j + 1, i], at))
+            total += tall * terms(corner_terms, j, i, travel)
+    return total
+
+
+@njit(**PART)
+def steepest(line, u, blur, i):  # type: ignore[no-untyped-def]
+    """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes there
+    at most."""
+    slope, corner, bends = line[0], line[1], line[4]
+    top = 0.0
+    for j in range(slope.shape[0]):
+        low, high = ends(corner, j, i)
+        if low - blur <= u <= high + blur:
+            top = max(top, size(height(slope[j, i], bends[j, i], u)))
+    return top
+
+
+@njit(**PART)
+def _branch(line, jump, p, i):  # type: ignore[no-untyped-def]
+    """First and last slope of the convex branch of the piece named p (up to the next jumps, but
+    those without a height), and where it lies: it ends at its jumps and at walls."""
+    slope, corner = line[0], line[1]
+    corners = corner.shape[0]
+    first, last = 0, corners
+    for j in range(corners):
+        if jump[j] and rise(line, j, i):
+            if p > 2 * j + 1:
+                first = j + 1
+            elif last == corners:
+                last = j
+    low, high = -np.inf, np.inf
+    for j in range(corners):
+        if first == j + 1 or slope[j, i] == np.inf:
+            low = corner[j, i]
+        if last == j or slope[j + 1, i] == -np.inf:
+            high = min(high, corner[j, i])
+    return first, last, low, high
+
+
+@njit(**PART)
+def _above(value, bend, alpha, begin, end, sign):  # type: ignore[no-untyped-def]
+    """The mean of ``sign * (alpha - slope)`` where that is positive between `begin` and `end`, and
+    the length of where it is."""
+    width = max(end - begin, 0.0)
+    start = sign * (alpha - height(value, bend, begin))
+    stop = sign * (alpha - height(value, bend, end))
+    most, lowest = more(start, stop), less(start, stop)
+    if not most > 0.0:
+        return 0.0, 0.0
+    part = 1.0 if lowest >= 0.0 else most / max(most - lowest, TINY)
+    return 0.5 * (most + max(lowest, 0.0)), part * width
+
+
+@njit(**PART)
+def area(line, jump, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
+    """The area between alpha and the branch from where it has height alpha to u, how far that is,
+    and how high the highest part of it is; infinite where u is beyond the branch by `slack`."""
+    slope, corner, bends = line[0], line[1], line[4]
+    first, last, low, high = _branch(line, jump, p, i)
+    inside = clip(u, low, high)
+    # A branch that goes on for ever is followed as far as the scale of u: an alpha above all of a
+    # branch is an infinite gap, but what it costs there tells rounding from a mistake.
+    left, right = max(low, inside - 2.0 * scale), min(high, inside + 2.0 * scale)
+    total, length, tallest, edge = 0.0, 0.0, 0.0, 0.0
+    for j in range(first, last + 1):
+        value, bend = slope[j, i], bends[j, i]
+        if not abs(value) < np.inf:
+            continue
+        start, stop = ends(corner, j, i)
+        start, stop = clip(start, left, right), clip(stop, left, right)
+        tall, wide = _above(value, bend, alpha, start, min(stop, inside), 1.0)
+        more_tall, more_wide = _above(value, bend, alpha, max(start, inside), stop, -1.0)
+        total += tall * wide + more_tall * more_wide
+        length += wide + more_wide
+        tallest = max(tallest, tall if wide > 0.0 else 0.0)
+        tallest = max(tallest, more_tall if more_wide > 0.0 else 0.0)
+        if start <= inside <= stop:
+            edge = max(edge, abs(alpha - height(value, bend, inside)))
+    # Beyond a wall, or the end of the branch, by rounding: the same area mirrored in the wall.
+    beyond = abs(u - inside)
+    if not beyond <= slack:
+        return np.inf, 0.0, 0.0
+    return total + edge * beyond, length + beyond, max(tallest, edge if beyond > 0.0 else 0.0)
