@@ -11,7 +11,7 @@ from toys import CPath, Huber, Lasso, Step, Toy
 
 from homotopy import Affine, Homotopy, Jump, Knot, LinearGram, PathError, Slope
 from homotopy.model import Problem
-from homotopy.path import Path
+from homotopy.path import Path, Status
 from homotopy.path.certificate import polylines as on
 from homotopy.path.certificate import proven_part, proven_until
 from homotopy.path.certificate.examination import _beside_border
@@ -648,3 +648,133 @@ def test_an_alpha_that_ought_to_be_0_may_be_the_rounding_of_another(seed):
     first[path.segments.active == 0] += 1e-9
     if np.any(path.segments.active == 0):
         assert not with_segments(path, alpha_stop=first).certify().ok
+
+
+# ---------------------------------------------------------------------- drawn by hand
+
+
+def drawn(model, ts, pieces, active=(), alpha=(), b=0.0, status=Status.COMPLETE):
+    """A path along `ts` with everybody on one piece all the way; `alpha` has one row per t."""
+    problem, count = Problem.compile(model), len(ts) - 1
+    active, values = np.array(active, np.int64), np.array(alpha, float).reshape(count + 1, -1)
+    multipliers = np.full((count, problem.border.shape[1]), float(b))
+    segments = Segments(
+        start=ts[:-1], stop=ts[1:], offset=np.arange(count + 1) * active.size,
+        active=np.tile(active, count), alpha_start=values[:-1].ravel(),
+        alpha_stop=values[1:].ravel(), b_start=multipliers, b_stop=multipliers,
+        event=np.zeros(count + 1, np.int64), changed=np.zeros(0, np.int64),
+        changed_to=np.zeros(0, np.int64), first_piece=np.array(pieces, np.int64),
+    )  # fmt: skip
+    return Path(model, segments, (), status, tuple(model.span), {}, problem=problem)
+
+
+def test_two_corners_of_a_coordinate_are_not_one_to_it():
+    """Its own alpha alone makes a million of its response, in which a thousandth is between its
+    corners: who is beside its corner by five times as much is not on it."""
+    sides = np.array([1.0, -1.0])
+    model = Toy(
+        1e6 * np.outer(sides, sides), (0.0, 1.0),
+        lambda t: (
+            Slope("2", 2.0), Knot("first", sides), Slope("1", 1.0 + 0.0 * t),
+            Knot("second", sides + 1e-3), Slope("0", 0.0),
+        ),
+    )  # fmt: skip
+    path = drawn(model, [0.0, 1.0], [1, 1], [0, 1], [[1.5, 1.5 - 1e-6]] * 2)
+    assert path.certify().ok, str(path.certify())
+    bad = drawn(model, [0.0, 1.0], [1, 1], [0, 1], [[1.5, 1.5 - 1e-6 + 5e-9]] * 2)
+    assert "polyline" in failing(bad)
+
+
+def test_corners_that_are_one_number_to_rounding():
+    """The corners are 1e-16 of themselves apart: the rounding of either is more than that."""
+    model = Toy(
+        np.eye(2), (0.0, 1.0),
+        lambda t: (
+            Slope("2", 2e3), Knot("first", 1e3), Slope("1", 1e3 + 0.0 * t),
+            Knot("second", np.nextafter(1e3, 2e3)), Slope("0", 0.0),
+        ),
+    )  # fmt: skip
+    alpha = np.nextafter(1e3, 0.0)
+    path = drawn(model, [0.0, 1.0], [1, 1], [0, 1], [[alpha, alpha]] * 2)
+    assert path.certify().ok, str(path.certify())
+
+
+def test_a_path_that_ends_at_zero_but_for_rounding():
+    """All slopes go to 0 with t, which is 1e-28, 1e-30 and 1e-33 before it is 0: alpha is what
+    rounding has left of it."""
+    X = features(20, 3, 2)
+    y = labels(X, 2)
+    model = Toy(
+        LinearGram(X * y[:, None]), (1.0, 0.0),
+        lambda t: (Slope("L", t), Knot("E", 1.0), Slope("R", 0.0)), border=y[:, None],
+    )  # fmt: skip
+    path = Homotopy(model).trace()
+    s = path.segments
+    last = slice(int(s.offset[-2]), None)
+    stay, size = s.alpha_stop[last] + 1e-18, s.alpha_stop[last].size
+    assert size
+    more = np.array([1e-28, 1e-30, 1e-33])
+    rows = lambda part, new: np.concatenate([part[: last.start], new, np.tile(stay, 3)])  # noqa: E731
+    long = with_segments(
+        path, start=np.concatenate([s.start, more]),
+        stop=np.concatenate([s.stop[:-1], more, [0.0]]),
+        offset=np.concatenate([s.offset, s.offset[-1] + size * np.arange(1, 4)]),
+        active=np.concatenate([s.active, np.tile(s.active[last], 3)]),
+        alpha_start=rows(s.alpha_start, s.alpha_start[last]), alpha_stop=rows(s.alpha_stop, stay),
+        b_start=np.concatenate([s.b_start, s.b_stop[[-1, -1, -1]]]),
+        b_stop=np.concatenate([s.b_stop, s.b_stop[[-1, -1, -1]]]),
+        event=np.concatenate([s.event, s.event[[-1, -1, -1]]]),
+    )  # fmt: skip
+    assert path.certify().ok
+    assert long.certify().ok, str(long.certify())
+    alpha = long.segments.alpha_start.copy()
+    alpha[-1] += 1e-12
+    assert failing(with_segments(long, alpha_start=alpha))
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+def test_nobody_stands_on_corners_that_rounding_alone_has_moved(sides):
+    """Four responses are 0, and so are the jumps beside them where the path ends; where it begins
+    they are 1e-26 away, less than a fifth response that is 1 has of rounding."""
+    fifth = np.arange(5) == 4
+
+    def pieces(t):
+        left = Slope("left", np.where(fifth, 1.0, 0.0) - t * ~fifth)
+        middle, right = Slope("middle", 1.0 * fifth), Slope("right", 1.0 * fifth + t * ~fifth)
+        inner = (Jump(-t + 0.0 * fifth), middle) if sides == 2 else ()
+        return (left if sides == 2 else middle, *inner, Jump(t + 0.0 * fifth), right)
+
+    model = Toy(np.eye(5), (1e-26, 0.0), pieces)
+    model.loss_origin = lambda t: 0.0
+    on = 2 * (sides - 1)
+    path = drawn(model, [1e-26, 0.0], [on, on, on, on, on + 2])
+    assert path.certify().ok, str(path.certify())
+
+
+def test_standing_on_a_jump_that_does_not_move_is_no_matter_of_rounding():
+    """The same, with jumps that stay at 0: who is on one all along is held there by somebody on a
+    knot or is no optimum, whether or not there is a border."""
+    model = Toy(
+        9.0 * np.eye(2), (1.0, 0.5), lambda t: (Slope("left", -t), Jump(0.0 * t), Slope("right", t))
+    )
+    model.loss_origin = lambda t: 0.0
+    path = drawn(model, [1.0, 0.5], [0, 0], [0, 1], [[0.0, 0.0]] * 2)
+    assert {"corners", "polyline"} <= failing(path)
+
+
+def test_a_border_equation_whose_terms_go_to_zero_with_t():
+    """e and both slopes are 1e-30 where the part of the path ends; on the span they are 1, and
+    3e-17 is rounding of that."""
+    model = Toy(
+        np.zeros((2, 2)), (0.0, 1.0),
+        lambda t: (Slope("+", t), Knot("0", 0.0), Slope("-", -t)),
+        border=np.ones((2, 1)), target=Affine([0.0], [1.0]),
+    )  # fmt: skip
+
+    def part(amount):
+        alpha = [[0.0, 0.0], [0.5e-30 + amount, 0.5e-30]]
+        return drawn(model, [0.0, 1e-30], [1, 1], [0, 1], alpha, status=Status.LIMIT)
+
+    assert part(0.0).certify().ok
+    assert part(3e-17).certify().ok, str(part(3e-17).certify())
+    assert {"border", "polyline"} <= failing(part(1e-12))

@@ -18,6 +18,7 @@ from homotopy.path.certificate import loops
 from homotopy.path.certificate.points import NEAR, Place, Places, Points, Stretch, Walk
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import TINY, Known
+from homotopy.path.jump_record import JumpRecord
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -163,8 +164,10 @@ class Examination:
             self.known = Known.of(path, strict)
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
-        self.jump_times = {jump.t for jump in path.jumps}
-        self.times = np.array(sorted(self.jump_times))
+        self.jumps: dict[float, list[JumpRecord]] = {}
+        for jump in path.jumps:
+            self.jumps.setdefault(jump.t, []).append(jump)
+        self.times = np.array(sorted(self.jumps))
         self.passed = np.concatenate([[0], np.cumsum(path.problem.polylines.jump)])
         self.previous: Place | None = None
         self.sides: list[Place] = []
@@ -185,7 +188,7 @@ class Examination:
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
         objectives = min(4 + len(places) // APART, OBJECTIVES)
         self.look_at(places, objectives, until_failure)
-        for t in sorted(self.jump_times - self.seen):
+        for t in sorted(set(self.jumps) - self.seen):
             # The path does not break where a jump is recorded.
             if not until_failure:
                 self.tallies["jumps"].add(np.inf, t, 0)
@@ -292,11 +295,16 @@ class Examination:
         self.tallies["polyline"].add_each(points.renamed[again], places.t, places.segment, n)
 
     def _target(self, t: Array) -> Array:
-        """e at each t, and the size of its terms."""
+        """e at each t, the size of its terms, and how large they are on the span."""
         e, shape = self.target, (t.size, self.problem.border.shape[1])
-        const, rate = e.const, e.rate * t[:, None]
-        both = np.broadcast_to(const + rate, shape), np.abs(const) + np.abs(rate)
-        return np.stack([both[0], np.broadcast_to(both[1], shape)], axis=1)
+        const, rate, span = (
+            np.abs(e.const),
+            np.abs(e.rate),
+            abs(self.path.span[1] - self.path.span[0]),
+        )
+        sizes = const + rate * np.abs(t[:, None])
+        rows = e.const + e.rate * t[:, None], sizes, sizes + rate * span
+        return np.stack([np.broadcast_to(row, shape) for row in rows], axis=1)
 
     # ------------------------------------------------------------------ from place to place
 
@@ -378,7 +386,7 @@ class Examination:
         before, after = self.sides[0], self.sides[-1]
         self.sides = []
         self.seen.add(before.t)
-        here = [jump for jump in self.path.jumps if jump.t == before.t]
+        here = self.jumps[before.t]
         (old, w, u, _), (new, other, moved, _) = before.rows(), after.rows()
         rounds = max(sum(jump.rounds for jump in here), 1)
         owed = 0.5 * max(float((new - old) @ (other - w)), 0.0) / rounds
@@ -404,7 +412,7 @@ class Examination:
         if len(recorded) > 1:
             claimed &= changed
         i = np.flatnonzero(changed != claimed)
-        return not before.points.real(before.row, i).any()
+        return not (i.size and before.points.real(before.row, i).any())
 
     def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
         """Nobody stays on a jump corner all along a segment without being held there."""
@@ -419,8 +427,7 @@ class Examination:
                 self.stood = (int(k[at]), points, int(row[at])) if some[at] else None
             elif self.stood is not None and self.stood[0] == k[at]:
                 _, other, first = self.stood
-                real = points.real(int(row[at])) | other.real(first)
-                both = points.standing(int(row[at])) & other.standing(first) & real
+                both = points.stays(int(row[at]), other, first)
                 near = np.flatnonzero(both.any(axis=0))
                 loose[at] = self.holders.loose(points, int(row[at]), near)
         count = points.u.shape[1] * int(points.known.declared.jump.sum())

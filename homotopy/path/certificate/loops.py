@@ -41,9 +41,11 @@ SOLVED = 1e-4
 BALANCED = 1e-2
 # So is a response to this fraction of itself and of its corner, where it is the sum of many.
 PART_OF = 1e-2
+# No allowance for u is more than this fraction of the distance between corners.
+APART = 1e-3
 
 # The rows of `known`, of `spare` and of the answers.
-LENGTH, INNER, SHARE, LARGEST, OWN, TRAVELLED, CORNER = range(7)
+LENGTH, INNER, SHARE, LARGEST, OWN, TRAVELLED, CORNER, SPANNED = range(8)
 TERMS, OTHER, ORIGIN, TALL = range(4)
 FAR, BORDER, GAP, VALUE, SIZE, SCALE, STANDS, UNKNOWN = range(8)
 
@@ -160,6 +162,7 @@ def _responses(line, known, border, alpha, b, w, named, u, corner, sums):  # typ
             total += border[i, c] * b[c]
             sums[0, c] += alpha[i] * border[i, c]
             sums[1, c] += abs(alpha[i] * border[i, c])
+            sums[3, c] += max(abs(alpha[i]), known[SPANNED, i]) * abs(border[i, c])
         u[i] = total
         numbers = numbers and abs(total) < np.inf and abs(alpha[i]) < np.inf
         weight += abs(alpha[i]) * known[LENGTH, i]
@@ -244,12 +247,24 @@ def _largest_slope(slope, i):  # type: ignore[no-untyped-def]
     return top
 
 
+@njit(**INLINE)
+def _apart(line, scale, i):  # type: ignore[no-untyped-def]
+    """The scale of u, where its corners are not one to it but for their own rounding."""
+    limit = APART / FINEST * on.distance(line[1], i)
+    if not limit < scale:
+        return scale
+    rounding = 0.0
+    for j in range(line[1].shape[0]):
+        rounding = max(rounding, on.terms(line[3], j, i, line[5]))
+    return min(scale, max(limit, ROUNDINGS * EPS / FINEST * rounding))
+
+
 @njit(**PART)
 def _off_as(line, p, u, alpha, i, scale, room, rounded):  # type: ignore[no-untyped-def]
     """How far a coordinate is from the piece p, which need not be that of its scales."""
     piece = on.piece(line, p, u, i)
     wide = more(scale, max(PART_OF * size(piece[0]), rounded * piece[7]))
-    return on.off(piece, u, alpha, wide, max(room, rounded * piece[6]))
+    return on.off(piece, u, alpha, _apart(line, wide, i), max(room, rounded * piece[6]))
 
 
 @njit(**PART)
@@ -276,7 +291,7 @@ def _stands(line, jump, u, scale, i):  # type: ignore[no-untyped-def]
 def _trouble(line, jump, p, i, piece, u, alpha, scales, terms, rounded, slack):  # type: ignore[no-untyped-def]
     """How far a coordinate is off, the area of its gap and what may be rounding of that; the area
     is 0 for those on their pieces, but on a corner alpha may be beside what it could be."""
-    scale, room, noise = scales
+    whole, scale, room, noise = scales
     away = on.off(piece, u, alpha, scale, max(room, rounded * piece[6]))
     if away > STANDING and not p & 1:
         away = _pass_seams(line, p, piece[0], away, u, alpha, i, scale, room, rounded)
@@ -284,7 +299,7 @@ def _trouble(line, jump, p, i, piece, u, alpha, scales, terms, rounded, slack): 
         return away, 0.0, 0.0
     # On a slanted piece alpha is as uncertain as u.
     noise = max(noise, piece[5] * rounded * terms)
-    part, length, tallest = on.area(line, jump, p, i, u, alpha, scale, slack * scale)
+    part, length, tallest = on.area(line, jump, p, i, u, alpha, whole, slack * scale)
     return away, part, rounded * tallest * terms + noise * length
 
 
@@ -304,14 +319,15 @@ def _coordinates(line, jump, known, border, sums, alphas, named, us, scales, spa
         if not easy:
             piece = on.piece(line, p, u, i)
         loose, top = p & 1 or piece[5] > 0.0, _largest_slope(slope, i)
-        scale, room, noise = _scales(
+        whole, room, noise = _scales(
             known, border, sums, i, piece[0], u, top, terms, rounded, loose, p & 1
         )
+        scale = _apart(line, whole, i)
         scales[i], spare[TALL, i] = scale, room
         for c in range(border.shape[1]):
             sums[2, c] += noise * abs(border[i, c])
         if not easy:
-            found = _trouble(line, jump, p, i, piece, u, alpha, (scale, room, noise), terms,
+            found = _trouble(line, jump, p, i, piece, u, alpha, (whole, scale, room, noise), terms,
                              rounded, how.slack)  # fmt: skip
             far, gap, blur = max(far, found[0]), gap + found[1], blur + found[2]
         if not how.declared:
@@ -353,7 +369,7 @@ def _sum_up(answer, b, target, sums, rounded, half, found):  # type: ignore[no-u
     linear, extra, worst, pull = 0.0, 0.0, 0.0, 0.0
     for c in range(b.size):
         left = target[0, c] - sums[0, c]
-        noise = max(rounded * sums[1, c], sums[2, c])
+        noise = max(rounded * sums[1, c], sums[2, c]) + ROUNDINGS * EPS / FINEST * sums[3, c]
         worst = more(worst, abs(left) / more(max(BALANCED * sums[1, c], noise), TINY))
         pull += b[c] * left
         linear, extra = linear + target[0, c] * b[c], extra + abs(b[c]) * noise
@@ -383,7 +399,7 @@ def look(lines, tables, jump, known, target, point, places, wanted, settings, ou
         )
         rounded = ROUNDINGS * EPS / FINEST * np.sqrt(1.0 + steep + b.size)
         for c in range(b.size):
-            sums[1, c] += target[k, 1, c]
+            sums[1, c], sums[3, c] = sums[1, c] + target[k, 1, c], sums[3, c] + target[k, 2, c]
         # w and b solve the equations of those on knots: the rounding of these is in every u.
         weight += 0.0 if how.strict else apiece
         if not (numbers and weight < np.inf):

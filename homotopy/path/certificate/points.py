@@ -24,6 +24,10 @@ Bools = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.integer[Any]]
 
 
+# t is known to the rounding of this part of its span, times the roundings that t takes.
+SPANNED = 1.0 / 16.0
+
+
 @attrs.frozen
 class Places:
     """Where a path is looked at, in the order of travel: t of segment `segment`."""
@@ -40,10 +44,12 @@ class Places:
 
     def travel(self, path: Path) -> Array:
         """The size of the numbers that t comes from: the ends of the segment, and of the one before
-        it where it begins."""
+        it where it begins; and a part of the span, as a point is right if it is that of a t beside
+        it by the rounding of the span (what goes to 0 with t is 1e-30 where t ought to be 0)."""
         s, k = path.segments, self.segment
         ends = np.maximum(np.abs(s.start), np.abs(s.stop))
-        return np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
+        ends = np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
+        return np.maximum(ends, SPANNED * abs(path.span[1] - path.span[0]))
 
     def follow(self, path: Path) -> Bools:
         """Which of them are where the segment of the place before has just ended."""
@@ -169,7 +175,7 @@ class Points:
         loops.look(
             lines, (declared.slope_terms, declared.corner_terms, declared.bends), declared.jump,
             (known.table, known.border), target, point, (stretch.named, fresh, end), wanted,
-            settings, (u, scale, answers, renamed), np.empty((4, n)), np.empty((3, columns)),
+            settings, (u, scale, answers, renamed), np.empty((4, n)), np.empty((4, columns)),
         )  # fmt: skip
         if origin is None and declared.model.unknown != "alpha":
             absolute = answers[:, loops.UNKNOWN] == 0.0
@@ -177,11 +183,19 @@ class Points:
             known, places, *point, u, scale, slopes, corners, travel, absolute, answers, renamed
         )
 
-    def standing(self, row: int) -> Bools:
-        """Who stands on a jump corner; one row for each of them."""
+    def _standing(self, row: int) -> tuple[Array, Array, Bools]:
+        """The jump corners, one row for each; how near is on one of them, and who is."""
         at = self.corners[row, self.known.declared.jump]
         near = STANDING * np.maximum(self.scale[row], size(at))
-        return np.asarray(np.abs(self.u[row] - at) <= near)
+        return at, near, np.asarray(np.abs(self.u[row] - at) <= near)
+
+    def stays(self, row: int, other: Points, before: int) -> Bools:
+        """Who stands on a jump that has a height, here and at the row `before` of `other`; nobody
+        does where the corner has moved by so little that the two are one place."""
+        (at, near, here), (start, wide, there) = self._standing(row), other._standing(before)
+        far = np.abs(at - start)
+        apart = (far == 0.0) | (far > np.maximum(near, wide))
+        return np.asarray(here & there & apart & (self.real(row) | other.real(before)))
 
     def real(self, row: int, i: Any = slice(None)) -> Bools:
         """Which jumps of coordinates `i` have a height; one row for each of them."""

@@ -139,18 +139,14 @@ def level(line, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**INLINE)
-def distance(line, i):  # type: ignore[no-untyped-def]
-    """The least distance of two corners that follow each other and are not at one place, and what
-    the rounding of the corners is measured by."""
-    corner, corner_terms = line[1], line[3]
-    nearest, rounding = np.inf, 0.0
-    for j in range(corner.shape[0]):
-        rounding = max(rounding, terms(corner_terms, j, i, line[5]))
-        if j > 0:
-            far = corner[j, i] - corner[j - 1, i]
-            if 0.0 < far < nearest:
-                nearest = far
-    return nearest, rounding
+def distance(corner, i):  # type: ignore[no-untyped-def]
+    """The least distance of two corners that follow each other and are not at one place."""
+    nearest = np.inf
+    for j in range(1, corner.shape[0]):
+        far = corner[j, i] - corner[j - 1, i]
+        if 0.0 < far < nearest:
+            nearest = far
+    return nearest
 
 
 @njit(**INLINE)

@@ -12,9 +12,12 @@ takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j
 cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
 `rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
 ``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
-of 1e12 that never binds, or one target of 1e9, says nothing about the others.  An alpha that has no
-scale of its own (no slope, and b makes up for all of its response) has the rounding of the largest
-border equation and of its response.
+of 1e12 that never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so
+badly that its own corners are one to it: its scale is at most 1e5 times their least distance, but
+for the rounding of the corners themselves.  A border equation may be off by the rounding of its
+terms on the whole span as well: what goes to 0 with t came from larger numbers.  An alpha that has
+no scale of its own (no slope, and b makes up for all of its response) has the rounding of the
+largest border equation and of its response.
 """
 
 from __future__ import annotations
@@ -46,8 +49,9 @@ class Known:
     makes of the response of i itself. b goes through larger values than it has at its end and keeps
     their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
     `corner` is the smallest corner of a coordinate that is not 0, or of most where that is less:
-    where w and b ought to be 0, their rounding is that of such numbers.  `strict` gives no credit
-    for what the rounding of one equation may do to the others.
+    where w and b ought to be 0, their rounding is that of such numbers.  `spanned` is `largest`
+    with the slopes that a coordinate visits taken on the whole span.  `strict` gives no credit for
+    what the rounding of one equation may do to the others.
     """
 
     path: Path
@@ -63,19 +67,29 @@ class Known:
         diag = path.problem.gram.sizes
         inner = _beside(path.problem.gram, border)
         rows = np.abs(border).max(axis=1, initial=0.0)
-        largest = _largest_alpha(path)
+        largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, *path.traced)
         share = np.maximum(rows / max(float(rows.max()), TINY), declared.moving())
         corner = _smallest_corner(declared, np.array(path.traced))
         table = np.stack(
-            [np.sqrt(diag), inner, share, largest, inner * largest, np.abs(border) @ b, corner]
+            [
+                np.sqrt(diag),
+                inner,
+                share,
+                largest,
+                inner * largest,
+                np.abs(border) @ b,
+                corner,
+                spanned,
+            ]
         )
         return cls(path, declared, fixed(border), fixed(table), strict)
 
 
-def _largest_alpha(path: Path) -> Array:
-    """The largest ``|alpha_i|`` of the path: of those stored, and of slopes while visited."""
+def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array:
+    """The largest ``|alpha_i|`` of the path: of those stored, and of slopes while visited (or on
+    all of `span`)."""
     s = path.segments
     n, count = s.first_piece.size, s.changed.size
     i = np.concatenate([np.arange(n), s.changed])
@@ -93,7 +107,7 @@ def _largest_alpha(path: Path) -> Array:
     slanted &= piece[visited] % 2 == 0
     level, rate = np.where(slanted, 0.0, level), np.where(slanted, 0.0, rate)
     largest = np.zeros(n)
-    for t in (s.start[begun[visited]], s.stop[ended[visited]]):
+    for t in (s.start[begun[visited]], s.stop[ended[visited]]) if span is None else span:
         np.maximum.at(largest, i[visited], size(level + rate * t))
     for alpha in (s.alpha_start, s.alpha_stop):
         np.maximum.at(largest, s.active, size(alpha))
