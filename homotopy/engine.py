@@ -27,8 +27,7 @@ from homotopy.gram import DenseGram, Gram, LinearGram
 from homotopy.model import Jump, Knot, LossModel, Problem, Slope
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path, Status
-from homotopy.path.certificate import examine, proven_part
-from homotopy.path.polish import polished
+from homotopy.path.certificate import proven_part
 from homotopy.path.recorded import jump_records, segments_of
 from homotopy.progress import progress_bar
 from homotopy.runtime import announce_compilation, compiled, one_thread
@@ -43,20 +42,14 @@ Index = npt.NDArray[np.int64]
 Guess = tuple[Array, Array]
 Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
-INF = np.inf
 NONE: Index = np.empty(0, dtype=np.int64)
 FOREVER = np.iinfo(np.int64).max
 # Seconds between two calls of a callback while nothing is new.
 BEAT = 0.1
-# A path that was never off by more than this (in parts of the scale) needs no closer look.  From
-# there on a sample is looked at, of so many points; after a larger offence all segments, unless
-# they have more than so many numbers.
-DOUBT, MUCH_DOUBT, SAMPLE, MUCH = 1e-10, 1e-8, 16, 2_000_000
-# Where all segments together have no more numbers than this a sample is hardly quicker.
-LITTLE = 20_000
-# One that holds by less than a digit may be made better, and so is any in doubt where that takes no
-# more than so many multiplications.
-CLEARLY, QUICKLY = 1e-9, 1e6
+# An objective that rises at a jump by no more than this fraction does not.
+LEVEL = 1e-10
+# A second attempt may take so many times as long as the first, and these seconds.
+AGAIN, AT_LEAST = 3.0, 0.1
 # Jumps that are crossed late within this fraction of the span are as good as one.
 NEARBY = 1e-8
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
@@ -255,18 +248,21 @@ class Homotopy:
         with one_thread(self.model):
             guess: Guess | None = None
             if saved is None or saved.trouble is None:
-                first = _Trace(self, progress, callback, deadline, keeper)
+                first, begun = _Trace(self, progress, callback, deadline, keeper), time.monotonic()
                 first.restore(saved)
                 try:
                     return first.proven_path(start)
                 except Unproven as error:
                     trouble, guess, saved = error, first.guess, None
+                budget = AGAIN * (time.monotonic() - begun) + AT_LEAST
                 if keeper is not None:
                     # Checkpoints tell it; looked for now, it disturbs no rows of Q in use.
                     trouble.proven()
             else:
                 trouble = Unproven(saved.trouble[0], None, saved.trouble[1])
+                budget = np.inf
             again = _Trace(self._careful(), progress, callback, deadline, keeper)
+            again.allow(budget)
             again.guess = guess
             again.restore(saved)
             return again.proven_path(start, trouble)
@@ -275,7 +271,7 @@ class Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
         return attrs.evolve(
             self,
-            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2, exact=1),
+            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2),
             windows=self.windows.closed(),
         )
 
@@ -326,39 +322,6 @@ class Unproven(TraceError):
         return self._proven
 
 
-def proven_version(path: Path, doubt: float) -> tuple[Path | None, Path]:
-    """`path` if it holds, or with its last digits solved for anew, or None; and what is left to be
-    proven a part of."""
-    better = polished(path, QUICKLY)
-    if better is None:
-        if examined(path, doubt, CLEARLY):
-            return path, path
-        better = polished(path)
-    if better is not None:
-        better = _priced(better) if better.jumps else better
-        if examined(better, INF):
-            return better, better
-        if unbalanced(path):
-            # It only holds because larger alphas have left room in its balance.
-            return None, better
-    return path if examined(path, doubt) else None, path
-
-
-def unbalanced(path: Path) -> bool:
-    """Whether a border equation is off at the end of the path, by the terms it has there."""
-    t, problem = path.traced[1], path.problem
-    alpha, target = path.alpha(t), problem.target(t)
-    size = np.abs(problem.border).T @ np.abs(alpha) + np.abs(target)
-    return bool(np.any(np.abs(problem.border.T @ alpha - target) > MUCH_DOUBT * size))
-
-
-def examined(path: Path, doubt: float, tol: float = 1e-8) -> bool:
-    """Whether `path` holds: a sample of it, or all where that is quick for the doubt there is."""
-    if len(path.segments) * path.problem.gram.size <= (MUCH if doubt > MUCH_DOUBT else LITTLE):
-        return path.certify(tol).ok
-    return examine(path, SAMPLE, tol).ok
-
-
 class _Stopped(Exception):
     """Somebody wants the trace to end here."""
 
@@ -388,7 +351,7 @@ class _Trace:
             by_solver=options.d_step == "osqp",
         )
         self.bar = progress_bar(options.model.parameter, 100.0) if progress else None
-        self.deadline, self.told_at = deadline, time.monotonic()
+        self.deadline, self.told_at, self.budget = deadline, time.monotonic(), np.inf
         watched = self.bar is not None or callback is not None or keeper is not None
         if watched or np.isfinite(self.deadline):
             self.tracker.pulse = self._pulse
@@ -429,17 +392,26 @@ class _Trace:
                     "begun; allow more, or hand trace(start=...) a guess of its first point"
                 )
             path = self.path()
-            # What is solved for leaves no residual to doubt it by.
-            doubt = self.tracker.doubt if earlier is None and not _climbs(path) else INF
-            if not path.complete or doubt <= DOUBT:
+            if not path.complete or self._proven(path):
                 return path
-            proven, path = proven_version(path, doubt)
-            if proven is not None:
-                return proven
             trouble = Unproven(f"what was followed to {self._place()} cannot be proven", path)
         if earlier is None:
             raise trouble
         raise self._declined(trouble, earlier)
+
+    def _proven(self, path: Path) -> bool:
+        """Whether every point of a path holds: by the tracker's account of it, or where that leaves
+        a doubt by the certificate."""
+        doubtful = self.late or self.recovered or _climbs(path) or self.tracker.rests()
+        if not doubtful and self.tracker.doubt <= self.options.tolerances.repair:
+            return True
+        return path.certify().ok
+
+    def allow(self, seconds: float) -> None:
+        """Fail after so many seconds."""
+        self.budget = time.monotonic() + seconds
+        if np.isfinite(seconds):
+            self.tracker.pulse = self._pulse
 
     def _declined(self, *troubles: Unproven) -> TraceError:
         """The error that a user sees: what is proven, and why there is no more."""
@@ -504,7 +476,7 @@ class _Trace:
             tracker.refresh()
         self._leave_corners()
         if free or not standing:
-            tracker.judge(problem.target(self.start))
+            tracker.doubt = tracker.off_by(problem.target(self.start))
         self.first_piece, self.begun = tracker.piece.copy(), True
         if self.callback is not None and not problem.unanchored(self.start).size:
             self.first_objective = problem.objective(
@@ -534,8 +506,7 @@ class _Trace:
         tracker.load_model(self.start, self.stop)
         tracker.head_along(self.start)
         tracker.refresh()
-        if not tracker.judge(target) <= tol.repair:
-            tracker.doubt = 0.0
+        if not tracker.off_by(target) <= tol.repair:
             return False
         tracker.rebuild(tol.well)
         self.guess = guess
@@ -554,7 +525,8 @@ class _Trace:
             off = tracker.off_by(target)
         if not off <= tol.accepted:
             raise TraceError(
-                f"the start could not be made exact: {tracker.residuals().max():.2g} is left"
+                f"the start could not be made exact: it is off by {off:.2g} times what rounding "
+                "explains"
             )
 
     def _leave_corners(self) -> None:
@@ -715,6 +687,8 @@ class _Trace:
         time_now = time.monotonic()
         if time_now > self.deadline:
             raise _Stopped(Status.LIMIT)
+        if time_now > self.budget:
+            raise TraceError("a second attempt took too long")
         if not self.begun or time_now - self.told_at < BEAT:
             return
         self.told_at = time_now
@@ -751,17 +725,14 @@ class _Trace:
             raise _Stopped(Status.LIMIT)
 
     def finish(self) -> None:
-        """Measure how true what was integrated all the way still is."""
+        """Make the last point exact."""
         tracker = self.tracker
         if self.bar is not None:
             self.bar.update_to(1.0)
         jumped = tracker.now.jumps and tracker.rec.jump[tracker.now.jumps - 1].t == self.stop
         if self.start != self.stop and jumped:
             tracker.record_point()
-        tracker.refresh()
-        tracker.judge(self.problem.target(self.stop))
-        tracker.doubt = max(tracker.doubt, float(tracker.now.worst))
-        if self.late or self.recovered or tracker.rests():
+        if not tracker.correct():
             tracker.doubt = np.inf
 
     # ------------------------------------------------------------------ jumps
@@ -835,9 +806,11 @@ class _Trace:
             tracker.log_changes(before)
         tracker.settle(t, snap, target)
         tracker.end_crossing(t)
-        if not tracker.off_by(target) <= self.options.tolerances.accepted:
+        off = tracker.off_by(target)
+        if not off <= self.options.tolerances.accepted:
             raise TraceError(
-                f"at {self._place()} a residual of {tracker.residuals().max():.2g} is left"
+                f"the jump at {self._place()} could not be made exact: it is off by {off:.2g} "
+                "times what rounding explains"
             )
         now.solved_by = 0 if self.settles or not self.problem.gram.semidefinite else 1
         now.by_solver = self.options.d_step == "osqp"
@@ -999,7 +972,7 @@ class _Trace:
 def _climbs(path: Path) -> bool:
     """Whether the objective rises at a jump."""
     return any(
-        jump.objective_after - jump.objective_before > DOUBT * abs(jump.objective_before)
+        jump.objective_after - jump.objective_before > LEVEL * abs(jump.objective_before)
         for jump in path.jumps
     )
 

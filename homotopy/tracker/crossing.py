@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import OUTER, PART
-from homotopy.tracker.follow import begin_segment, end_segment, follow, refine, seal
+from homotopy.tracker.follow import begin_segment, end_segment, follow, seal
 from homotopy.tracker.pivots import (
     admit,
     flat_rate,
@@ -30,6 +30,7 @@ from homotopy.tracker.pivots import (
     set_fence,
     to_slope,
 )
+from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.rates import corner_now, near_a_of, slope_value
 from homotopy.tracker.state import (
     ACROSS,
@@ -45,9 +46,11 @@ from homotopy.tracker.state import (
     MISSING,
     ON_WAY,
     RECORD_FULL,
+    REFINING,
     RETURNING,
     ROUND_DONE,
     ROWS,
+    SHARPENING,
     SOLVE,
     STUCK,
     UNBOUNDED,
@@ -394,11 +397,10 @@ def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[
 @njit(**PART)
 def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
     """Who would be pinned just past t?"""
-    if not now.turning:
-        code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
-        if code != GO:
-            return code
-        widen(form, lines, here, act, mov, win, now)
+    code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
+    if code != GO:
+        return code
+    widen(form, lines, here, act, mov, win, now)
     code = turn(form, lines, here, act, mov, win, rec, now, tol)
     if code == UNBOUNDED and not now.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
@@ -462,8 +464,14 @@ def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[n
             code = end_jump(form, lines, here, act, mov, win, rec, now, tol)
         elif phase == FACTORING:
             code = admit(form, lines, here, act, mov, win, rec, now, tol)
-        else:
+        elif phase == REFINING:
+            code = correct(form, lines, here, act, mov, win, rec, now, tol)
+            code = ARRIVED if code == GO else code
+        elif phase == SHARPENING:
             refine(form, lines, here, act, mov, now, tol)
+            code = ARRIVED
+        else:
+            now.off = worst_off(lines, here, act, now)
             code = ARRIVED
         if code != GO:
             return code

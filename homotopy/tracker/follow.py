@@ -12,20 +12,9 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.pivots import room_of, set_fence, slack_of
-from homotopy.tracker.rates import (
-    add_row,
-    all_rates,
-    corner_now,
-    finish,
-    imply_all,
-    near_a_of,
-    near_of,
-    place_of,
-    prepare,
-    rate_of,
-)
+from homotopy.tracker.proof import off_course, refine
+from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of
 from homotopy.tracker.state import (
     ARRIVED,
     BY_PLACE,
@@ -53,9 +42,6 @@ __all__ = ["follow", "seal"]
 
 # Recomputations of u at one point before the path goes on regardless.
 LOOKS = 3
-# Border equations are summed up at the end of every segment where so few coordinates make that
-# cheap.
-FEW = 128
 
 
 # ------------------------------------------------------------------ the length of a step
@@ -203,9 +189,7 @@ def move(lines, here, act, mov, now, tol, length):  # type: ignore[no-untyped-de
     for k in range(now.actives):
         here.alpha[act.index[k]] += length * act.rate[k]
     for c in range(act.column.size):
-        column = act.column[c]
-        # The solve works with b - rho e; the rate of b itself adds rho e'.
-        column.b += length * (column.rate + now.rho * column.target_rate)
+        act.column[c].b += length * act.column[c].lift
     if now.mode != ROWS:
         for c in range(mov.w.size):
             mov.w[c] += length * mov.dw[c]
@@ -252,7 +236,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
                 length = min(length, slack / now.slack_speed)
     if now.along and now.mass_along > 2.0 * now.carrying:
         rounding = EPS * now.mass_along * length * now.largest_root
-        if rounding > tol.refine * now.size_scale:
+        if rounding > tol.carried * now.size_scale:
             # What is left of slopes that came and went would be carried along too far.
             return REPAIR
     cut = np.int64(0)
@@ -286,147 +270,21 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         now.mu = after
     move(lines, here, act, mov, now, tol, now.sign * length)
     now.steps += 1
-    if now.window != BY_TURN and not tol.exact and off_course(lines, here, act, now, tol):
+    if now.window != BY_TURN and off_course(lines, here, act, now) > tol.refine:
         # Before the end is written down: what comes next begins there.
+        for c in range(act.column.size):
+            act.column[c].off = 0.0
         refine(form, lines, here, act, mov, now, tol)
-        for k in range(now.actives):
-            i = act.index[k]
-            worst_of(here, now, i, abs(residual_of(lines, here, now, i)))
-    if now.window != BY_TURN and (recorded or arrived) and not now.settling:
-        take_note(lines, here, act, now)
+        if not now.settling and off_course(lines, here, act, now) > tol.repair:
+            now.due = 0
+    if now.along and abs(now.t) < 0.25 * abs(now.checked):
+        # What vanishes with t leaves the rounding of what it was.
+        now.due = 0
     if recorded:
         end_segment(here, act, rec, now, cut)
     if now.slack_speed > 0.0:
         refence(lines, here, now)
     return PAUSE if cut else GO
-
-
-# ------------------------------------------------------------------ staying exact
-
-
-@njit(**PART)
-def take_note(lines, here, act, now):  # type: ignore[no-untyped-def]
-    """Remember how far the worst point of the path is off: those who have just met a corner, and
-    the border equations, each as a part of its own size (`off_course` sees to those on knots)."""
-    for q in range(now.tied):
-        i = here.tied[q]
-        fence = here.fence[i]
-        place = here.u[i] - fence.shift * now.mu
-        over = place - fence.high - fence.high_rate * now.t
-        worst_of(here, now, i, max(over, fence.low + fence.low_rate * now.t - place))
-    n = here.u.size
-    if n > FEW or not now.along:
-        return
-    for c in range(act.column.size):
-        column = act.column[c]
-        off = -column.aim - column.moves * now.t
-        size = abs(column.aim) + abs(column.moves * now.t)
-        for i in range(n):
-            spot, weight, alpha = here.spot[i], here.border[i, c], here.alpha[i]
-            if spot.piece % 2 == 0 and spot.bend == 0.0:
-                slope = lines.slope[i, spot.piece // 2]
-                alpha = slope.at + slope.rate * now.t
-            off += weight * alpha
-            size += abs(weight * alpha)
-        if abs(off) > now.worst * size:
-            now.worst = abs(off) / size if size > 0.0 else np.inf
-
-
-@njit(**PART)
-def worst_of(here, now, i, off):  # type: ignore[no-untyped-def]
-    """Remember that coordinate i is off by so much, if that is the worst so far."""
-    size = max(0.01 * abs(here.u[i]), here.spot[i].own * abs(here.alpha[i]))
-    size = max(size, here.spot[i].least)
-    if off > now.worst * size:
-        now.worst = off / size if size > 0.0 else np.inf
-
-
-@njit(**PART)
-def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
-    """How far active coordinate i is from where it should be."""
-    piece = here.spot[i].piece
-    j = piece // 2
-    if piece % 2 == 1:
-        return corner_now(lines, here, now, i, j) - here.u[i]
-    return -here.spot[i].miss
-
-
-@njit(**PART)
-def off_course(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
-    """Whether an active coordinate is farther off than rounding explains."""
-    for k in range(now.actives):
-        i = act.index[k]
-        fence = here.fence[i]
-        size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
-        off = abs(residual_of(lines, here, now, i))
-        if off > tol.refine * size + fence.root * now.noise:
-            return True
-        worst_of(here, now, i, off)
-    return False
-
-
-@njit(**PART)
-def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
-    """Solve for the residuals of the active coordinates and move there, if no alpha leaves its
-    knot by that: rounding of many steps, taken back before it counts."""
-    if now.ready < 2:
-        prepare(form, lines, here, act, mov, now)
-    size, x, move_by = now.actives, act.work[0], act.work[1]
-    for k in range(size):
-        x[k] = residual_of(lines, here, now, act.index[k])
-    forward_substitute(act.factor, size, x)
-    for c in range(act.column.size):
-        act.column[c].short = act.column[c].off
-        act.column[c].off = 0.0
-    finish(act, now, tol, x, move_by)
-    now.solved = now.rated = 0
-    for k in range(size):
-        i = act.index[k]
-        if here.spot[i].piece % 2 == 1 and abs(move_by[k]) > 0.5 * room_of(
-            lines, here, now, i, move_by[k]
-        ):
-            return
-    for k in range(size):
-        act.rate[k] = move_by[k]
-        here.alpha[act.index[k]] += move_by[k]
-    now.refined += 1
-    now.fresh = 0
-    shift_response(form, here, act, mov, now)
-    imply_all(lines, here, act, now)
-
-
-@njit(**PART)
-def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
-    """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
-    size, du = now.actives, here.du
-    if now.mode == ROWS:
-        for i in range(du.size):
-            du[i] = 0.0
-        for k in range(size):
-            add_row(form, now.mode, act.index[k], act.rate[k], du)
-        for i in range(du.size):
-            here.u[i] += du[i]
-    else:
-        for c in range(mov.dw.size):
-            mov.dw[c] = 0.0
-        for k in range(size):
-            add_row(form, now.mode, act.index[k], act.rate[k], mov.dw)
-        for c in range(mov.dw.size):
-            mov.w[c] += mov.dw[c]
-    for c in range(act.column.size):
-        column = act.column[c]
-        lift = column.rate
-        for k in range(size):
-            lift += now.rho * here.border[act.index[k], c] * act.rate[k]
-        column.lift = lift
-        column.b += column.rate
-    for k in range(now.looked):
-        i = here.near[k]
-        if now.mode != ROWS:
-            here.u[i] += rate_of(form, here, act, mov, now, i)
-        else:
-            for c in range(act.column.size):
-                here.u[i] += here.border[i, c] * act.column[c].lift
 
 
 # ------------------------------------------------------------------ the loop

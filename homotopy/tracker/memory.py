@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy.exact import Equations
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
@@ -83,7 +82,9 @@ class Memory:
         self._started = False
         self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
-        self._equations = Equations(problem) if self.tolerances.exact else None
+        self._known_corners: tuple[float, Array, Array] | None = None
+        self._corners_move = bool(np.any(problem.polylines.corner1))
+        self._length = np.sqrt(self.gram.sizes)
         self._set_form()
         self._set_coordinates()
         self._set_motion()
@@ -132,10 +133,12 @@ class Memory:
     def _set_coordinates(self) -> None:
         n, m = self.border.shape
         gram, now = self.gram, self.now
-        heaviest = float(gram.sizes.max())
+        real = gram.sizes[gram.sizes > 0.0]
+        usual = float(np.median(real)) if real.size else 1.0
         weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
         # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
-        now.rho = (heaviest if heaviest > 0.0 else 1.0) / weight if weight > 0.0 else 0.0
+        # As heavy as a usual row: beside the heaviest one small rows would drown.
+        now.rho = usual / weight if weight > 0.0 else 0.0
         fence = state.records(np.zeros(n, state.FENCE))
         spot = state.records(np.zeros(n, state.SPOT))
         spot.own = gram.diag
@@ -187,9 +190,7 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = state.records(np.zeros(m, state.COLUMN))
-        self._heaviest = np.zeros(m)
-        self._mass = self._most_mass = 0.0
-        self._height = self._corner = np.zeros(n)
+        self._most_mass = 0.0
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
@@ -363,18 +364,26 @@ class Memory:
         segment.active = now.entries = part.stop
         now.segments += 1
 
-    def mend_end(self) -> None:
-        """The end of the last segment is where the point has been refined to."""
+    def mend_end(self) -> bool:
+        """The end of the last segment is where the point has been refined to; False where it cannot
+        be."""
         now, rec = self.now, self.rec
         k = int(now.segments) - (0 if now.open else 1)
         if not now.recording or k < 0:
-            return
+            return True
         segment, base = rec.segment[k], int(rec.segment[k - 1].active) if k else 0
+        if now.jumps and rec.jump[now.jumps - 1].log_end > segment.log:
+            # It ended before a jump, which is behind: here a new one begins.
+            return True
         index = rec.active[base : segment.active]
-        same = segment.stop == now.t and segment.log == now.logged
-        if same and np.array_equal(index[: now.actives], self.active):
-            rec.alpha[1, base : segment.active] = self.alpha[index]
-            rec.border[k, 1] = self.b
+        # Those that have left their knots since are at the end of them.
+        left = not np.any(rec.log.new[segment.log : now.logged] % 2)
+        if segment.stop == now.t and left:
+            ends = slice(0 if segment.start == segment.stop else 1, 2)
+            rec.alpha[ends, base : segment.active] = self.alpha[index]
+            rec.border[k, ends] = self.b
+            return True
+        return False
 
     def log_changes(self, before: Index) -> None:
         """Write down pieces that were given directly."""
@@ -411,8 +420,7 @@ class Memory:
         return arrays | {
             "now": _plain(self._now),
             "column": _plain(self.column),
-            "heaviest": self._heaviest,
-            "numbers": np.array([*numbers, self._mass, self._most_mass], dtype=float),
+            "numbers": np.array([*numbers, self._most_mass], dtype=float),
         }
 
     def restore_state(self, saved: Mapping[str, Any]) -> None:
@@ -445,7 +453,7 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.doubt, t, steps, before, started, at, *masses = saved["numbers"].tolist()
+        repairs, self.doubt, t, steps, before, started, at, most = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
         self._started, self._settling_at = bool(started), at
-        self._mass, self._most_mass = masses
+        self._most_mass = most

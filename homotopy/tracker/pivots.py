@@ -27,6 +27,7 @@ from homotopy.tracker.factor import (
     rotate,
 )
 from homotopy.tracker.rates import (
+    ROUNDS,
     add_row,
     aim_of,
     corner_now,
@@ -486,7 +487,63 @@ def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no
     for c in range(act.column.size):
         act.column[c].short = here.border[i, c]
     finish(act, now, tol, x, act.work[1])
+    for _ in range(ROUNDS):
+        if not sharpen_null(form, here, act, mov, lines, now, tol, i):
+            break
     now.solved = 0
+
+
+@njit(**SUM)
+def sharpen_null(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-untyped-def]
+    """Correct the null direction by what it moves that should stay; False where that is rounding.
+
+    Its length times that error is what the path would break by.
+    """
+    size, left, v, by = now.actives, act.work[0], act.work[1], act.work[2]
+    mass, enough = math.sqrt(abs(here.spot[i].own)), True
+    if now.mode != ROWS:
+        for c in range(mov.dw.size):
+            mov.dw[c] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], v[k], mov.dw)
+        add_row(form, now.mode, i, 1.0, mov.dw)
+    for k in range(size):
+        mass += abs(v[k]) * math.sqrt(abs(here.spot[act.index[k]].own))
+    for c in range(act.column.size):
+        column = act.column[c]
+        short = here.border[i, c]
+        for k in range(size):
+            short += v[k] * here.border[act.index[k], c]
+        column.rest, column.short = column.rate, short
+    for k in range(size):
+        j, total, imbalance = act.index[k], 0.0, 0.0
+        terms = math.sqrt(abs(here.spot[j].own)) * mass
+        if now.mode != ROWS:
+            total = response(form, j, mov.dw)
+        else:
+            store, own = form.store, form.slot[j]
+            total = store[own, i]
+            for q in range(size):
+                total += store[own, act.index[q]] * v[q]
+        for c in range(act.column.size):
+            column = act.column[c]
+            part = here.border[j, c] * column.rate
+            total += part
+            terms += abs(part)
+            imbalance += here.border[j, c] * column.short
+        if here.spot[j].bend > 0.0:
+            total += v[k] / here.spot[j].bend
+        enough = enough and abs(total) <= 4.0 * EPS * terms
+        left[k] = -total - now.rho * imbalance
+    if enough:
+        return False
+    forward_substitute(act.factor, size, left)
+    finish(act, now, tol, left, by)
+    for c in range(act.column.size):
+        act.column[c].rate += act.column[c].rest
+    for k in range(size):
+        v[k] += by[k]
+    return True
 
 
 @njit(**PART)
@@ -568,8 +625,6 @@ def move_along(form, lines, here, act, mov, win, now, tol, i, length):  # type: 
         here.u[k] += du[k]
         if abs(du[k]) > near_of(here, now, tol, k):
             now.due = 0
-            # The path ought not to break here.
-            now.worst = max(now.worst, abs(du[k]) / max(abs(here.u[k]), here.fence[k].scale))
     imply_all(lines, here, act, now)
     now.moved_here = 1
     now.rated = 0

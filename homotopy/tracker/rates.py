@@ -26,6 +26,10 @@ from homotopy.tracker.tolerances import EPS
 
 __all__ = ["all_rates", "rate_of", "solve"]
 
+# Corrections of one solution.  With features of condition k each takes back all but eps k^2 of what
+# is missed.
+ROUNDS = 4
+
 
 # ------------------------------------------------------------------ polylines here and now
 
@@ -293,8 +297,11 @@ def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def
     if rank < m and unsupported(act, now, tol, rank):
         return False
     mass = spread_rates(form, here, act, mov, now)
-    if now.mode != ROWS and size and missed(form, lines, here, act, mov, now, tol, mass):
-        mass = spread_rates(form, here, act, mov, now)
+    if now.mode != ROWS and size:
+        for _ in range(ROUNDS):
+            if not missed(form, lines, here, act, mov, now, tol, mass):
+                break
+            mass = spread_rates(form, here, act, mov, now)
     fastest = 0.0
     for k in range(size):
         fastest = max(fastest, abs(act.rate[k]))
@@ -309,10 +316,9 @@ def spread_rates(form, here, act, mov, now):  # type: ignore[no-untyped-def]
     size, mass = now.actives, now.mass_along if now.along else now.mass_across
     for c in range(act.column.size):
         column = act.column[c]
-        lift = column.along if now.along else column.across
-        for k in range(size):
-            lift += here.border[act.index[k], c] * act.rate[k]
-        column.lift = column.rate + now.rho * lift
+        # The solve works with b - rho e.  (Not by the sum that e' is: rho times its rounding would
+        # be more than the rest.)
+        column.lift = column.rate + now.rho * column.target_rate
         mass += abs(column.lift) / math.sqrt(now.rho)
     for k in range(size):
         mass += abs(act.rate[k]) * here.fence[act.index[k]].root
@@ -331,8 +337,7 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
 
     The factor carries the square of the condition of the active rows, features do not.
     """
-    size, left, by = now.actives, act.work[0], act.work[1]
-    worst = 0.0
+    size, left, by, enough = now.actives, act.work[0], act.work[1], True
     for k in range(size):
         i = act.index[k]
         piece = here.spot[i].piece
@@ -342,8 +347,10 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
         else:
             aim = (slope_rate(lines, here, now, i, j) - act.rate[k]) / lines.slope[i, j].bend
         left[k] = aim - rate_of(form, here, act, mov, now, i)
-        worst = max(worst, abs(left[k]) / here.fence[i].root if here.fence[i].root > 0.0 else 0.0)
-    enough = not worst > 4.0 * EPS * mass
+        terms = abs(aim) + math.sqrt(abs(here.spot[i].own)) * mass
+        for c in range(act.column.size):
+            terms += abs(here.border[i, c] * act.column[c].lift)
+        enough = enough and abs(left[k]) <= 4.0 * EPS * terms
     for c in range(act.column.size):
         column = act.column[c]
         column.rest = column.rate
@@ -357,6 +364,9 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
         enough = enough and abs(column.short) <= 4.0 * EPS * terms
     if enough:
         return False
+    for c in range(act.column.size):
+        for k in range(size):
+            left[k] -= now.rho * act.column[c].short * here.border[act.index[k], c]
     forward_substitute(act.factor, size, left)
     finish(act, now, tol, left, by)
     for c in range(act.column.size):

@@ -52,11 +52,13 @@ ROWS, DENSE, SPARSE = 0, 1, 2
 NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
 # What compiled code comes back with.
 GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = range(9)
-UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE, SHARPEN = range(9, 16)
+UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
 # Where a trace is: on its way; at a jump, about to flip, across it, at the end of a round, looking
-# ahead, on its way back; or at work on its factor.
-ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING, FACTORING, REFINING = range(9)
+# ahead, on its way back; or at work on its factor, on its point
+# (with pivots or without), or asked how far that is off.
+ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
+FACTORING, REFINING, SHARPENING, JUDGING = range(7, 11)
 
 REAL, WHOLE = "f8", "i8"
 
@@ -71,26 +73,27 @@ SLOPE = _dtype("at rate bend")
 # The corners between which u is free, how the polyline stands off at mu = 1, the scale of u and
 # the length of the row of features (with the border): one cache line, all that a look takes.
 FENCE = _dtype("low low_rate high high_rate shift lift scale root")
-# What else belongs to a coordinate: the largest slope, the diagonal with the border, its weight
+# What else belongs to a coordinate: the largest slope, or what the border bears of it, and the
+# largest slope alone; the diagonal with the border, its weight
 # (the same but for forms that are not semidefinite), the diagonal without the border, the rate
 # carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
-# the response is from where alpha says (and how fast that grows); the least that its response is
-# measured by; its piece (slope j is 2j, corner
+# the response is from where alpha says (and how fast that grows); the least distance between two of
+# its corners; its piece (slope j is 2j, corner
 # j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and marks; who is
 # idle stands on a knot without being in the factor, because it depends on others there and none of
 # them has an end.
 SPOT = _dtype(
-    "height diag weight own carried gap_low gap_high bend miss miss_rate least",
+    "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart",
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
 # target on this route, the target at t = 0 and its rate, balance of the moving slopes along and
-# across, the size of the terms of the balance, by how much it is off where that is known, and
-# space.
+# across, the size of the terms of the balance and of what they change by on the whole span, by how
+# much it is off where that is known, and space.
 COLUMN = _dtype(
     "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight "
-    "off",
+    "travel off",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
@@ -105,9 +108,11 @@ NOW = _dtype(
     # how much of its 1 / bend is at least left of the pivot of a slanted piece
     "floor "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
-    # largest speed of who is excused from its corners, and how far the path was off at worst
+    # largest speed of who is excused from its corners; how far the point is off in parts of what is
+    # allowed (see `proof`), the sum of |phi||alpha| that this is a matter of, the terms of the
+    # equations that b comes from, over |B|, and t when u was last recomputed
     "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "
-    "slack_speed worst "
+    "slack_speed off mass middle checked "
     # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
     "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2
@@ -118,7 +123,7 @@ NOW = _dtype(
     "mode along pin settling slanted actives solved rated ready "
     # the present point
     "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
-    "excused idles looks turning "
+    "excused idles looks "
     # counts and limits
     "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record

@@ -35,7 +35,7 @@ from homotopy.tracker.rates import (
     slope_rate,
     solve,
 )
-from homotopy.tracker.state import BY_TURN, GO, ROWS, SHARPEN, STUCK, WALLS
+from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
 
 __all__ = ["idle_end", "linger", "turn"]
 
@@ -252,28 +252,21 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     Returns `GO` with the rates solved for, `WALLS` where the path ends at a jump, or what is in
     the way.
     """
-    if not now.turning:
-        now.point += 1
-        now.draw = now.crossings if rec.jump[now.jumps].t == now.t else 0
-        now.pivots_here = 0
-        stand(lines, here, act, now, tol)
-    now.turning = 0
+    now.point += 1
+    now.draw = now.crossings if rec.jump[now.jumps].t == now.t else 0
+    now.pivots_here = 0
+    stand(lines, here, act, now, tol)
     most = 100 + tol.patience * now.tied
     while True:
         if now.pivots_here > most:
             return STUCK
-        if not now.solved:
-            if not solve(form, lines, here, act, mov, now, tol):
-                now.pivots_here += 1
-                code = slide(form, lines, here, act, mov, win, rec, now, tol)
-                if code != GO:
-                    return code
-                stand(lines, here, act, now, tol)
-                continue
-            if tol.exact:
-                # Back here with better rates.
-                now.turning = 1
-                return SHARPEN
+        if not now.solved and not solve(form, lines, here, act, mov, now, tol):
+            now.pivots_here += 1
+            code = slide(form, lines, here, act, mov, win, rec, now, tol)
+            if code != GO:
+                return code
+            stand(lines, here, act, now, tol)
+            continue
         rate_tied(form, lines, here, act, mov, win, now)
         i, way, speed, slow, time = first_event(lines, here, act, now, tol)
         if i < 0:

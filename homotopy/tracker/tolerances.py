@@ -52,13 +52,21 @@ class Tolerances:
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
         below this fraction of its diagonal.
     refine : float
-        A residual of an active coordinate above this fraction of its scale is solved for at once.
+        A coordinate farther off than this, in parts of what is allowed (`homotopy.tracker.proof`),
+        is solved for at once.
+    sharp : float
+        The same where u has been recomputed.
     repair : float
-        One above this is removed by settling, which respects every bound.
+        One farther off than this is removed by settling, which respects every bound.
+    carried : float
+        What is left of slopes that came and went is taken out where it would move a response by
+        this fraction of its scale.
+    strayed : float
+        A w that was integrated is made anew where it is farther than this fraction from its alpha.
     drifted : float
         A factor farther than this from its matrix, each coordinate on its own scale, is made anew.
     accepted : float
-        No D-step may end with a larger residual, no path begin with one (rounding apart).
+        No D-step may end farther off, no path begin so.
     forgiven : float
         A coordinate that cannot be stopped may drift by this fraction before it is an error.
     same : float
@@ -82,8 +90,6 @@ class Tolerances:
         An intercept with no more room than this fraction of the scale is determined.
     well : float
         The Rayleigh quotient below which a guess gives up an active coordinate.
-    exact : int
-        1: points and rates are solved for in more digits (`homotopy.exact`), at every step.
     """
 
     near: float = 1e-11
@@ -95,10 +101,13 @@ class Tolerances:
     unbalanced: float = 1e-11
     light: float = 1e-10
     held: float = 1e-9
-    refine: float = 1e-12
-    repair: float = 1e-10
+    refine: float = 0.05
+    sharp: float = 0.5
+    repair: float = 1.0
+    carried: float = 1e-12
+    strayed: float = 1e-10
     drifted: float = 1e-11
-    accepted: float = 1e-8
+    accepted: float = 100.0
     forgiven: float = 1e-9
     same: float = 1e-9
     moved: float = 1e-6
@@ -110,7 +119,6 @@ class Tolerances:
     most_late: int = 5
     slack: float = 1e-9
     well: float = 1e-9
-    exact: int = 0
 
 
 @attrs.frozen(kw_only=True)

@@ -23,7 +23,6 @@ import numpy.typing as npt
 import scipy.linalg
 
 from homotopy.errors import ModelError, TraceError
-from homotopy.exact import affine
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
@@ -46,11 +45,8 @@ STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
 # The scale of a response is at least this fraction of its nearest corner: what is then taken for
 # zero is the rounding of that corner.
 CORNER = 1e-4
-# For judging it is at least this fraction of that corner and of the terms that it is the sum of:
-# what is then rounding gives no reason to doubt.
-LEAST = 1e-5
-# A part so small needs no closer look.
-UNDOUBTED = 1e-12
+# Times in a row that the point is solved for what it is off by; each must halve that.
+CORRECTIONS = 4
 # A response stands on a jump corner within this fraction of its size.
 STANDING = 1e-11
 # A fraction of the span below which a path has not moved on.
@@ -115,7 +111,7 @@ class Tracker(Memory):
             return
         self._scaled = ends
         base, height = scales(self.problem, ends)
-        self._height, self._corner = height, base
+        self.here.spot.slope[:] = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
@@ -150,7 +146,7 @@ class Tracker(Memory):
         slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
         self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
-        self.now.excused = self.now.turning = 0
+        self.now.excused = 0
         self._sum_terms()
 
     def _sum_terms(self) -> None:
@@ -205,27 +201,10 @@ class Tracker(Memory):
         now, burst = self.now, BURST
         while True:
             now.stop_steps = now.steps + burst
-            form = self._stored()
             begun = time.perf_counter()
-            code = int(
-                run(
-                    form,
-                    self.lines,
-                    self.here,
-                    self.act,
-                    self.mov,
-                    self.win,
-                    self.rec,
-                    self._now,
-                    self._tol,
-                    self._opt,
-                )
-            )
+            code = self._call()
             if code in (state.ARRIVED, state.ASK, state.SOLVE):
                 return code
-            if code == state.SHARPEN:
-                self._sharpen_rates()
-                continue
             if self.pulse is not None:
                 self.pulse()
             if code in (state.PAUSE, state.REPAIR):
@@ -258,6 +237,11 @@ class Tracker(Memory):
             else:
                 about = {"where": self._where(), "want": int(now.want), "tied": int(now.tied)}
                 raise Failure(FAILURES[code].format(**about), code)
+
+    def _call(self) -> int:
+        """Compiled code, from where it stands to where it wants something."""
+        moving = self.here, self.act, self.mov, self.win, self.rec
+        return int(run(self._stored(), self.lines, *moving, self._now, self._tol, self._opt))
 
     def _where(self) -> str:
         """The present place in the user's words."""
@@ -346,13 +330,10 @@ class Tracker(Memory):
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of; `square` is ``|w|^2``."""
         now, b = self.now, np.abs(self.b)
-        if self._phi is not None and self._equations is not None:
-            # Features are multiplied with w, which is solved for by itself.
-            now.norm = float(np.sqrt(max(square, 0.0)))
-        else:
-            now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
+        now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
         t = float(now.t) if self._started and not now.settling else self._settling_at
-        scale = CORNER * nearest_corner(self.problem, t)
+        nearest, apart = self._corners(t)
+        scale = CORNER * nearest
         if b.size:
             now.norm += float(b.sum()) / float(np.sqrt(now.rho))
             weight = np.abs(self.border)
@@ -363,53 +344,57 @@ class Tracker(Memory):
         now.length = float(np.sqrt(max(square, 0.0)))
         # Alphas that were larger leave their rounding behind.
         now.most_norm = max(now.most_norm, now.norm)
-        self._mass = float(self.here.fence.root @ np.abs(self.alpha))
-        self._most_mass = max(self._most_mass, self._mass)
+        self.here.spot.apart[:] = apart
+        self._measure_terms(nearest)
+        now.checked = now.t
         now.noise = self.tolerances.rounding * EPS * now.most_norm
 
     def _largest_alpha(self) -> Array:
         """What alpha of each coordinate can be: its largest slope, or what the balance bears; 0 if
         neither is known."""
-        height = np.where(self._height > 0.0, self._height, INF)
+        slope = self.here.spot.slope
+        height = np.where(slope > 0.0, slope, INF)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = self.column.weight / np.abs(self.border)
         share = np.where(share > 0.0, share, INF).min(axis=1, initial=INF)
         most = np.minimum(height, share)
         return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
-    def rounding(self) -> Array:
-        """What rounding may do to each response, as a fraction of its scale."""
-        return np.asarray(EPS * self._most_mass * self.here.fence.root / self._sizes())
+    def _corners(self, t: float) -> tuple[Array, Array]:
+        """For each coordinate its nearest corner at t, and how far two of its corners are apart."""
+        if self._known_corners is None or self._corners_move and self._known_corners[0] != t:
+            self._known_corners = t, nearest_corner(self.problem, t), spacing(self.problem, t)
+        return self._known_corners[1:]
+
+    def _measure_terms(self, nearest: Array) -> None:
+        """The sizes of terms that `homotopy.tracker.proof` goes by."""
+        now, length, size = self.now, self._length, np.abs(self.alpha)
+        now.mass = float(length @ size)
+        self._most_mass = max(self._most_mass, now.mass)
+        steep = np.flatnonzero((self.piece % 2 == 1) & (length > 0.0))
+        # w solves the equations of those on knots: their rounding is in every u.
+        corner = self.lines.corner[steep, self.piece[steep] // 2]
+        terms = (np.abs(corner.at) + np.abs(corner.rate * now.t)) / length[steep]
+        now.mass += float(terms.max(initial=0.0))
+        if self.b.size:
+            # In the border an alpha counts for as much as it can be: t may be off by a few eps of
+            # the span, and alpha_A comes from those that have been larger.
+            span, j = abs(now.last - now.first), self.piece // 2
+            travel = span * np.abs(self.model_lines.slope.rate[self._every, j])
+            most = np.where(self.piece % 2 == 1, np.maximum(size, self.here.spot.slope), travel)
+            self.column.travel[:] = np.abs(self.border).T @ most + span * np.abs(self.column.moves)
+            now.middle = self._middle(nearest)
+
+    def _middle(self, nearest: Array) -> float:
+        """The usual size of the terms of the equations that b is found from, for B = 1."""
+        most = float(np.abs(self.border).max())
+        index = self.active if self.now.actives else self._every
+        terms = self._length[index] * self.now.mass + nearest[index]
+        terms += np.abs(self.border[index]) @ np.abs(self.b)
+        return float(np.median(terms)) / most if most else 0.0
 
     def _sizes(self) -> Array:
-        return np.maximum(self.size_of_u(), 1e-300)
-
-    @QUIET
-    def residuals(self) -> Array:
-        """How far u of each coordinate is from its piece, as a fraction of its scale."""
-        now, fence, j = self.now, self.here.fence, self.piece // 2
-        off = fence.shift * now.mu
-        low, high = (
-            fence.low + fence.low_rate * now.t + off,
-            fence.high + fence.high_rate * now.t + off,
-        )
-        worst = np.maximum(np.maximum(low - self.u, self.u - high), 0.0)
-        lines, steep = self.lines, np.flatnonzero(self.piece % 2 == 1)
-        corner = lines.corner[steep, j[steep]]
-        worst[steep] = np.abs(corner.at + corner.rate * now.t + off[steep] - self.u[steep])
-        worst = np.maximum(worst, np.abs(self.here.spot.miss))
-        return np.asarray(worst / self._sizes())
-
-    def overrun(self) -> float:
-        """How far an alpha is beyond the ends of its knot, as a part of what it usually is."""
-        steep = np.flatnonzero(self.piece % 2 == 1)
-        if not steep.size:
-            return 0.0
-        low, high = self._ends(steep)
-        alpha, usual = self.alpha[steep], np.maximum(self.usual_alpha()[steep], TINY)
-        beyond = np.maximum(np.maximum(low - alpha, alpha - high), 0.0)
-        beyond -= 16.0 * EPS * np.abs(alpha)
-        return float((beyond / np.maximum(usual, np.abs(alpha))).max())
+        return np.maximum(self.size_of_u(), TINY)
 
     def _ends(self, steep: Index) -> tuple[Array, Array]:
         """The ends of the knots on which the coordinates `steep` stand."""
@@ -419,17 +404,6 @@ class Tracker(Memory):
         low = np.asarray(snap.slope_at(steep, j + 1, corner))
         high = np.where(self.side[steep] == 1, INF, high)
         return np.where(self.side[steep] == -1, -INF, low), high
-
-    def imbalance(self, target: Array) -> float:
-        """``|B^T alpha - e|`` relative to the terms of the sum."""
-        if not target.size:
-            return 0.0
-        self.column.off[:] = self.border.T @ self.alpha - target
-        size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        # What has been larger leaves its rounding behind.
-        self._heaviest = np.maximum(self._heaviest, size)
-        excess = np.abs(self.column.off) - 16.0 * EPS * self._heaviest
-        return float((excess / np.maximum(size, TINY)).max())
 
     def usual_alpha(self) -> Array:
         """What alpha of each coordinate is like: its slopes, or what moves its response by its
@@ -443,99 +417,76 @@ class Tracker(Memory):
 
     @QUIET
     def off_by(self, target: Array) -> float:
-        """How far the point is off beyond rounding, as a part of its scales."""
-        return self._off_by(self.residuals(), target)
+        """How far the point is off, in parts of what is allowed (`homotopy.tracker.proof`); u must
+        have been recomputed."""
+        self.column.off[:] = self.border.T @ self.alpha - target
+        self._phase(state.JUDGING)
+        return float(self.now.off)
 
-    def _off_by(self, residuals: Array, target: Array) -> float:
-        beyond = residuals - 10.0 * self.rounding()
-        return float(np.max([beyond.max(), self.imbalance(target), self.overrun()]))
-
-    @QUIET
-    def judge(self, target: Array) -> float:
-        """The same; the worst, rounding and all, is remembered."""
-        residuals = self.residuals()
-        off = self._off_by(residuals, target)
-        apart = spacing(self.problem, self._settling_at if self.now.settling else float(self.now.t))
-        spot, sizes = self.here.spot, self._sizes()
-        least = LEAST * np.maximum(self._corner, self._mass * self.here.fence.root)
-        spot["least"] = least
-        own = np.maximum(0.01 * np.abs(self.u), spot.own * np.abs(self.alpha))
-        least = np.minimum(np.minimum(sizes, apart), np.maximum(own, least) + TINY)
-        miss = residuals * sizes
-        gap, beyond = self._gap(miss), miss / least
-        worst = float(np.max([off, gap, self._short(target), beyond.max(), self._left()]))
-        # What is not a number is as bad as can be.
-        self.doubt = max(self.doubt, worst) if worst == worst else INF
-        return off
-
-    def _left(self) -> float:
-        """What rounding of larger alphas may have left in b and u, which are small by now."""
-        if EPS * self._most_mass <= 100.0 * LEAST * UNDOUBTED * self._mass:
-            return 0.0
-        root, alpha, u = self.here.fence.root, np.abs(self.alpha), np.abs(self.u)
-        size = np.maximum(np.maximum(u, self._corner), self.here.spot.own * alpha)
-        size = np.maximum(size, 100.0 * LEAST * self._mass * root)
-        return float((EPS * self._most_mass * root / np.maximum(size, TINY)).max())
+    def _phase(self, phase: int) -> None:
+        """Let compiled code do one thing where the route stands."""
+        kept, self.now.in_jump = self.now.in_jump, phase
+        self.run()
+        self.now.in_jump = kept
 
     def rests(self) -> bool:
-        """Whether somebody free stands on a jump corner, where nobody can stay for long."""
-        corner, size = self.model_lines.corner, self.here.spot.least
+        """Whether a free coordinate stands on a jump corner, where none can stay for long."""
+        corner = self.model_lines.corner
         if not np.any(corner.kind == JUMP):
             return False
         away = np.abs(corner.at + corner.rate * self.now.t - self.u[:, None])
-        near = np.maximum(size, 0.01 * np.abs(self.u))[:, None] * STANDING
+        near = STANDING * np.maximum(np.abs(self.u), self.here.fence.scale)[:, None]
         return bool(np.any((corner.kind == JUMP) & (away <= near)))
 
-    def _short(self, target: Array) -> float:
-        """What the border equations are off by, whatever larger alphas have left there."""
-        if not target.size:
-            return 0.0
-        size = np.abs(self.border).T @ np.abs(self.alpha) + np.abs(target)
-        return float((np.abs(self.column.off) / np.maximum(size, TINY)).max())
-
-    def _gap(self, miss: Array) -> float:
-        """What it costs that u misses its pieces, as a part of the objective: little on the scale
-        of u may be much beside steep slopes, and where all losses ought to be 0."""
-        cost = float(miss @ self._height)
-        if self.b.size:
-            cost += float(np.abs(self.b) @ np.abs(self.column.off))
-        now, fence = self.now, self.here.fence
-        size = 0.5 * now.length**2
-        if cost <= UNDOUBTED * size:
-            return cost / size if cost > 0.0 else 0.0
-        # A loss is about what alpha makes of the way from the nearest corner.
-        low, high = fence.low + fence.low_rate * now.t, fence.high + fence.high_rate * now.t
-        away = np.minimum(np.abs(self.u - low), np.abs(high - self.u))
-        losses = np.abs(self.alpha) @ np.where(np.isfinite(away), away, 0.0)
-        size += float(losses)
-        return cost / size if size > 0.0 else (INF if cost > 0.0 else 0.0)
-
     def _maintain(self) -> None:
-        """Recompute u; where the residual has grown, make the point exact again on the spot."""
-        now, tol = self.now, self.tolerances
+        """Recompute u; where the point is off, make it exact again on the spot."""
+        now = self.now
         now.due = now.steps + self._interval()
-        self.refresh()
         if now.mass_along > now.carrying or now.mass_across > 0.0:
             self.reset_pull()
-        target = self.problem.target(now.t)
+        if self.correct():
+            return
+        self.settle_here()
+        self.refresh()
+        self.doubt = max(self.doubt, self.off_by(self.problem.target(now.t)))
+
+    def correct(self) -> bool:
+        """Recompute u and solve for what it is off by; True where nothing is left of it."""
+        now, tol, target = self.now, self.tolerances, self.problem.target(self.now.t)
+        self.refresh()
         # What was updated with every pivot is made anew.
         now.ready = 0
         if self._factor_off() > tol.drifted:
             self.rebuild(0.0)
-        if self._sharpen_point():
-            self.mend_end()
-        for attempt in range(2):
-            if self.judge(target) <= tol.repair:
-                if attempt and now.in_jump == state.ON_WAY and now.along:
-                    self.mend_end()
-                return
-            if attempt == 0 and now.actives:
-                phase, now.in_jump = now.in_jump, state.REFINING
-                self.run()
-                now.in_jump = phase
+        first = off = self.off_by(target)
+        for _ in range(CORRECTIONS):
+            if off <= tol.sharp or not now.actives:
+                break
+            last = off
+            off = self._sharpened(target, off)
+            if off > tol.repair and not off < 0.5 * last:
+                # An alpha is in the way: it leaves its knot.
+                self._phase(state.REFINING)
                 self.refresh()
-        self.settle_here()
-        self._heaviest[:] = 0.0
+                off = self.off_by(target)
+            if not off < 0.5 * last:
+                break
+        mended = now.in_jump != state.ON_WAY or not now.along or self.mend_end()
+        self.doubt = max(self.doubt, first if mended else max(first, off))
+        return off <= tol.repair
+
+    def _sharpened(self, target: Array, off: float) -> float:
+        """How far the point is off after it has been solved for what it is off by, `off` where that
+        does not make it better."""
+        alpha, b = self.alpha.copy(), self.b
+        self._phase(state.SHARPENING)
+        self.refresh()
+        better = self.off_by(target)
+        if better < off:
+            return better
+        self.alpha[:], self.b = alpha, b
+        self.refresh()
+        return off
 
     def _factor_off(self) -> float:
         """How far the factor is from its matrix, each coordinate on its own scale, along a generic
@@ -552,83 +503,6 @@ class Tracker(Memory):
         wanted = self.gram.combine(index, x)[index] + now.rho * (border @ (border.T @ x))
         off = factor.T @ (factor @ x) - wanted - extra * x
         return float((np.abs(off) / own).max()) / float(np.sqrt(size))
-
-    # ------------------------------------------------------------------ more digits
-
-    def _sharpen_rates(self) -> None:
-        """The rates of alpha_A, b and w from their equations, in more digits than compiled code
-        has."""
-        now, equations, active = self.now, self._equations, self.active
-        if equations is None or not equations.size(active.size):
-            return
-        slope, j, fence = self.lines.slope, self.piece // 2, self.here.fence
-        moves = slope.rate[self._every, j] * now.dt + self.lift * now.dmu
-        rate = np.where((self.piece % 2 == 0) & (self.here.spot.bend == 0.0), moves, 0.0)
-        rate[active] = self.act.rate[: active.size]
-        corner = self.lines.corner[active, np.minimum(j[active], self.lines.corner.shape[1] - 1)]
-        bend = self.here.spot.bend[active]
-        steep, divisor = bend == 0.0, np.where(bend > 0.0, bend, 1.0)
-        aim = affine(np.where(steep, corner.rate * now.dt, moves[active] / divisor),
-                     fence.shift[active], now.dmu)  # fmt: skip
-        target = np.array(self.column.target_rate)
-        found = equations.solve(
-            active,
-            np.where(steep, 0.0, 1.0 / divisor),
-            (aim, np.abs(aim).astype(float)),
-            (target.astype(np.longdouble), np.abs(target)),
-            rate,
-            np.array(self.column.lift),
-        )
-        if not (np.all(np.isfinite(found.alpha)) and np.all(np.isfinite(found.b))):
-            return
-        self.act.rate[: active.size] = found.alpha
-        self.column.rate[:] = found.b - now.rho * target
-        self.column.lift[:] = found.b
-        now.fastest, now.rated = float(np.abs(found.alpha).max(initial=0.0)), 0
-        if found.w.size:
-            self.mov.dw[: found.w.size] = found.w
-            mass = float(np.linalg.norm(self.mov.dw))
-            mass += float(np.abs(found.b).sum()) / float(np.sqrt(now.rho or 1.0))
-            now.rate_noise = self.tolerances.speed * EPS * mass
-
-    def _sharpen_point(self) -> bool:
-        """alpha_A, b and u from the equations of the present pieces; False where that cannot be, or
-        leads an alpha off its knot."""
-        now, equations, active = self.now, self._equations, self.active
-        if equations is None or not active.size or not equations.size(active.size):
-            return False
-        j, fence = self.piece[active] // 2, self.here.fence[active]
-        slope = self.lines.slope[active, j]
-        corner = self.lines.corner[active, np.minimum(j, self.lines.corner.shape[1] - 1)]
-        bend = self.here.spot.bend[active]
-        steep, divisor = bend == 0.0, np.where(bend > 0.0, bend, 1.0)
-        at, rate = np.where(steep, corner.at, slope.at), np.where(steep, corner.rate, slope.rate)
-        lift = np.where(steep, 0.0, fence.lift / divisor) + fence.shift
-        aim = affine(at, rate, now.t) / divisor + lift * np.longdouble(now.mu)
-        size = (np.abs(at) + np.abs(rate * now.t)) / divisor + np.abs(lift * now.mu)
-        t = self._settling_at if now.settling else float(now.t)
-        target = self.problem.target(t)
-        if now.settling:
-            target = target + self.column.target_rate * now.mu
-        share = np.where(steep, 0.0, 1.0 / divisor)
-        exact = target.astype(np.longdouble), np.abs(target)
-        found = equations.solve(active, share, (aim, size), exact, self.alpha, self.b)
-        before, b, off = self.alpha[active], self.b, self.overrun()
-        if not (np.all(np.isfinite(found.alpha)) and np.all(np.isfinite(found.b))):
-            return False
-        self.alpha[active], self.b = found.alpha, found.b
-        if self.overrun() > max(off, self.tolerances.accepted):
-            self.alpha[active], self.b = before, b
-            return False
-        if found.w.size:
-            self.mov.w[: found.w.size] = found.w
-            assert equations.phi is not None
-            self.u[:] = equations.phi @ found.w + self.border @ self.b
-            self._imply()
-        else:
-            self.refresh()
-        now.rated = now.fresh = 0
-        return True
 
     def settle_here(self) -> None:
         """Make the point exact where the route stands, and take the route up again."""
@@ -658,8 +532,9 @@ class Tracker(Memory):
 
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
-        if self._most_mass > FALLEN * self._mass and self.rounding().max() > self.tolerances.repair:
+        if self._most_mass > FALLEN * self.now.mass:
             # Rounding of alphas that were much larger counts by now: it is taken back while small.
+            self._most_mass = float(self.now.mass)
             return OFTEN
         moved = np.count_nonzero(self.alpha) / max(self.now.actives, 1)
         least = self.tolerances.refresh
@@ -755,7 +630,6 @@ class Tracker(Memory):
         try:
             self.run()
             self.refresh()
-            self._sharpen_point()
         finally:
             now.settling, now.due, now.t = 0, 0, kept_t
             self.shift[:] = 0.0
@@ -870,7 +744,6 @@ class Tracker(Memory):
         """The path begins here."""
         now = self.now
         now.recording = 1
-        now.worst = 0.0
         now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
         now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
         self._started = True

@@ -431,7 +431,7 @@ def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
     now.t_seen, now.tau_seen, now.reach = now.t, now.tau, np.inf
     for c in range(act.column.size):
         act.column[c].begun = act.column[c].b
-    if math.sqrt(off) > tol.repair * now.length + now.noise:
+    if math.sqrt(off) > tol.strayed * now.length + now.noise:
         # w was tracked to be something else than alpha makes it.
         now.due = 0
     distances(here, win, now, tol)

@@ -229,12 +229,9 @@ def test_some_pauses_are_inside_jumps(kept, tmp_path):
 
 def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
     """The second attempt begins where the first did, in another process too."""
-    monkeypatch.setattr("homotopy.engine.DOUBT", -1.0)
     # With windows first, without in the second attempt.
-    monkeypatch.setattr(
-        "homotopy.engine.proven_version",
-        lambda path, doubt: (path if path.counts["windows"] == 0 else None, path),
-    )
+    monkeypatch.setattr(_Trace, "_proven", lambda trace, path: path.counts["windows"] == 0)
+    monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
     near = case("hinge", 90, 5, C=9.0)
     start = Homotopy(near.model()).trace()
 
@@ -255,8 +252,8 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
 
 def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
     """With the message of the first attempt and what was proven by then."""
-    monkeypatch.setattr("homotopy.engine.DOUBT", -1.0)
-    monkeypatch.setattr("homotopy.engine.proven_version", lambda path, _: (None, path))
+    monkeypatch.setattr(_Trace, "_proven", lambda trace, path: False)
+    monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
 
     def run():
         return Homotopy(case("hinge", 40, 5, C=10.0).model())
@@ -272,7 +269,17 @@ def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
 
 # What belongs to the process, not to the path; the polylines of a repair are written anew by each.
 ELSEWHERE = {
-    "_Trace": {"options", "callback", "keeper", "problem", "bar", "deadline", "told_at", "told"},
+    "_Trace": {
+        "options",
+        "callback",
+        "keeper",
+        "problem",
+        "bar",
+        "deadline",
+        "budget",
+        "told_at",
+        "told",
+    },
     # (`now` is a way to read `_now`.)
     "Tracker": {"problem", "gram", "pulse", "_settle_lines", "_form", "lines", "now"},
 }

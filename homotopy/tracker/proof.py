@@ -1,0 +1,287 @@
+"""Off by how much: the one yardstick of the tracker, and the correction by it.
+
+A point is right if it is exact for features, border, corners and slopes that differ from the given
+ones by a few eps, entry by entry, and for a t that does by a few eps of the span.  What an equation
+may be off by is therefore a few eps of the sum of the sizes of its terms, and no less than a
+hundredth of what the certificate grants at its tolerance of 1e-8:
+
+    u_i on its piece    eps_m * (|phi_i| sum_j |phi_j||alpha_j| + |B_i||b| + terms of the corner;
+                        no less than those of the equations that b comes from, as far as B_i goes)
+                        + 1e-10 * max(|u_i|, |corner|), but a small part of the way to the next one
+    alpha_i on its knot 1e-8 * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
+    border equation     eps_m * (sum of |terms| + span * sum of |their rates|) + 1e-10 * |terms|
+
+with ``eps_m = 16 eps sqrt(m)`` for m equations that are solved together, all times `SHARE`, which
+keeps the tracker stricter than the certificate.  The certificate works out its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.compiling import PART
+from homotopy.tracker.factor import forward_substitute
+from homotopy.tracker.pivots import leave, ready_for, room_of
+from homotopy.tracker.rates import (
+    add_row,
+    corner_now,
+    finish,
+    imply_all,
+    near_a_of,
+    prepare,
+    rate_of,
+)
+from homotopy.tracker.state import GO, ROWS
+from homotopy.tracker.tolerances import EPS
+
+__all__ = ["correct", "off_course", "refine", "worst_off"]
+
+SHARE = 0.25
+ROUNDINGS = 16.0
+# Parts of a response and of an alpha that need no explanation.
+LITTLE_U, LITTLE_ALPHA = 1e-10, 1e-8
+# Part of the way between two corners that a response may be off at the most.
+APART = 1e-3
+
+
+# ------------------------------------------------------------------ the yardstick
+
+
+@njit(**PART)
+def part_of(off, allowed):  # type: ignore[no-untyped-def]
+    """``off / allowed``; nothing is nothing, and what is not a number is as bad as can be."""
+    if off <= 0.0:
+        return 0.0
+    ratio = off / allowed
+    return ratio if ratio == ratio else np.inf
+
+
+@njit(**PART)
+def allowed_u(here, act, now, i, place, terms):  # type: ignore[no-untyped-def]
+    """What u_i may be away from `place`, a corner that is a sum of `terms`."""
+    spot, u = here.spot[i], abs(here.u[i])
+    parts = math.sqrt(abs(spot.own)) * now.mass + terms
+    share = 0.0
+    for c in range(act.column.size):
+        parts += abs(here.border[i, c] * act.column[c].b)
+        share = max(share, abs(here.border[i, c]))
+    # b is found from the equations of others, and known as well as these.
+    parts = max(parts, share * now.middle)
+    equations = 1.0 + now.actives + act.column.size
+    allowed = LITTLE_U * max(u, abs(place)) + ROUNDINGS * EPS * math.sqrt(equations) * parts
+    return SHARE * min(allowed, APART * spot.apart + ROUNDINGS * EPS * terms)
+
+
+@njit(**PART)
+def off_corner(lines, here, act, now, i, j, miss):  # type: ignore[no-untyped-def]
+    """`miss`, the distance of u_i from corner j, in parts of what is allowed."""
+    if miss <= 0.0:
+        return 0.0
+    corner = lines.corner[i, j]
+    terms = abs(corner.at) + abs(corner.rate * now.t) + abs(here.fence[i].shift * now.mu)
+    return part_of(miss, allowed_u(here, act, now, i, corner_now(lines, here, now, i, j), terms))
+
+
+@njit(**PART)
+def off_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """How far alpha_i is beyond the ends of its knot, in parts of what is allowed."""
+    beyond = -min(room_of(lines, here, now, i, 1.0), room_of(lines, here, now, i, -1.0))
+    if beyond <= 0.0:
+        return 0.0
+    spot, usual = here.spot[i], np.inf
+    if spot.own > 0.0:
+        usual = max(abs(here.u[i]), here.fence[i].scale) / spot.own
+    if spot.slope > 0.0:
+        usual = min(usual, spot.slope)
+    usual = usual if usual < np.inf else 0.0
+    return part_of(beyond, SHARE * LITTLE_ALPHA * max(abs(here.alpha[i]), usual))
+
+
+@njit(**PART)
+def off_of(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+    """How far coordinate i is off its piece, in parts of what is allowed."""
+    spot, u = here.spot[i], here.u[i]
+    j = spot.piece // 2
+    if spot.piece % 2 == 1:
+        miss = abs(corner_now(lines, here, now, i, j) - u)
+        return max(off_corner(lines, here, act, now, i, j, miss), off_knot(lines, here, now, i))
+    fence, off = here.fence[i], 0.0
+    place = u - fence.shift * now.mu
+    if fence.low > -np.inf:
+        miss = fence.low + fence.low_rate * now.t - place
+        off = off_corner(lines, here, act, now, i, j - 1, miss)
+    if fence.high < np.inf:
+        miss = place - fence.high - fence.high_rate * now.t
+        off = max(off, off_corner(lines, here, act, now, i, j, miss))
+    if spot.bend > 0.0:
+        off = max(off, off_slanted(lines, here, act, now, i))
+    return off if u == u else np.inf
+
+
+@njit(**PART)
+def off_slanted(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+    """How far the response of coordinate i is from where alpha says that it is, likewise."""
+    spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
+    terms = (abs(slope.at) + abs(slope.rate * now.t) + abs(here.alpha[i])) / spot.bend
+    allowed = min(allowed_u(here, act, now, i, here.u[i], terms), SHARE * APART * terms)
+    return part_of(abs(spot.miss), allowed)
+
+
+@njit(**PART)
+def off_border(act, now, c):  # type: ignore[no-untyped-def]
+    """How far border equation c is off, in parts of what is allowed."""
+    column = act.column[c]
+    equations = 1.0 + now.actives + act.column.size
+    allowed = ROUNDINGS * EPS * math.sqrt(equations) * (column.weight + column.travel)
+    return part_of(abs(column.off), SHARE * (allowed + LITTLE_U * column.weight))
+
+
+@njit(**PART)
+def worst_off(lines, here, act, now):  # type: ignore[no-untyped-def]
+    """The worst of all coordinates and border equations; u must have been recomputed."""
+    worst = 0.0
+    for i in range(here.u.size):
+        worst = max(worst, off_of(lines, here, act, now, i))
+    for c in range(act.column.size):
+        worst = max(worst, off_border(act, now, c))
+    return worst
+
+
+@njit(**PART)
+def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
+    """How far active coordinate i is from where it should be."""
+    piece = here.spot[i].piece
+    if piece % 2 == 1:
+        return corner_now(lines, here, now, i, piece // 2) - here.u[i]
+    return -here.spot[i].miss
+
+
+@njit(**PART)
+def off_course(lines, here, act, now):  # type: ignore[no-untyped-def]
+    """The worst of the active coordinates, as far as they have been followed."""
+    worst = 0.0
+    for k in range(now.actives):
+        i = act.index[k]
+        if here.spot[i].piece % 2 == 1:
+            off = abs(residual_of(lines, here, now, i))
+            off = off_corner(lines, here, act, now, i, here.spot[i].piece // 2, off)
+        else:
+            off = off_slanted(lines, here, act, now, i)
+        worst = max(worst, off)
+    return worst
+
+
+# ------------------------------------------------------------------ the correction
+
+
+@njit(**PART)
+def solve_residuals(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """The change of alpha_A (``work[1]``) and b (``column.rate``) that takes the active coordinates
+    to where they should be, and the border equations by minus ``column.off``."""
+    if now.ready < 2:
+        prepare(form, lines, here, act, mov, now)
+    x = act.work[0]
+    for k in range(now.actives):
+        x[k] = residual_of(lines, here, now, act.index[k])
+    forward_substitute(act.factor, now.actives, x)
+    for c in range(act.column.size):
+        act.column[c].short = act.column[c].off
+    finish(act, now, tol, x, act.work[1])
+    for c in range(act.column.size):
+        # The solve works with b - rho B^T alpha.
+        act.column[c].rate -= now.rho * act.column[c].off
+    now.solved = now.rated = 0
+
+
+@njit(**PART)
+def first_out(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+    """Whose alpha the change takes out of its knot first (its place in A, -1 if none), and the part
+    of the change that leads there."""
+    found, part = np.int64(-1), 1.0
+    for k in range(now.actives):
+        i, change = act.index[k], act.work[1, k]
+        if here.spot[i].piece % 2 == 0 or change == 0.0:
+            continue
+        room = max(room_of(lines, here, now, i, change), 0.0)
+        if abs(change) > room + near_a_of(here, now, tol, i, 0.0) and room < part * abs(change):
+            found, part = np.int64(k), room / abs(change)
+    return found, part
+
+
+@njit(**PART)
+def apply_change(form, lines, here, act, mov, now, part):  # type: ignore[no-untyped-def]
+    """Go `part` of the change; u follows."""
+    for k in range(now.actives):
+        act.rate[k] = part * act.work[1, k]
+        here.alpha[act.index[k]] += act.rate[k]
+    for c in range(act.column.size):
+        act.column[c].rate *= part
+        act.column[c].off *= 1.0 - part
+    now.refined += 1
+    now.fresh = 0
+    shift_response(form, here, act, mov, now)
+    imply_all(lines, here, act, now)
+
+
+@njit(**PART)
+def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+    """Take the active coordinates back to where they should be; False where that takes an alpha out
+    of its knot."""
+    solve_residuals(form, lines, here, act, mov, now, tol)
+    if first_out(lines, here, act, now, tol)[0] >= 0:
+        return False
+    apply_change(form, lines, here, act, mov, now, 1.0)
+    return True
+
+
+@njit(**PART)
+def correct(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+    """The same with pivots: an alpha that the change takes out of its knot is at the end of it."""
+    for _ in range(1 + now.actives):
+        solve_residuals(form, lines, here, act, mov, now, tol)
+        k, part = first_out(lines, here, act, now, tol)
+        if k < 0:
+            apply_change(form, lines, here, act, mov, now, 1.0)
+            return GO
+        i, up = act.index[k], act.work[1, k] > 0.0
+        code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+        if code != GO:
+            return code
+        apply_change(form, lines, here, act, mov, now, part)
+        j = here.spot[i].piece // 2
+        leave(form, lines, here, act, mov, win, rec, now, i, j if up else j + 1)
+    return GO
+
+
+@njit(**PART)
+def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
+    size, du = now.actives, here.du
+    if now.mode == ROWS:
+        for i in range(du.size):
+            du[i] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], act.rate[k], du)
+        for i in range(du.size):
+            here.u[i] += du[i]
+    else:
+        for c in range(mov.dw.size):
+            mov.dw[c] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], act.rate[k], mov.dw)
+        for c in range(mov.dw.size):
+            mov.w[c] += mov.dw[c]
+    for c in range(act.column.size):
+        column = act.column[c]
+        column.lift = column.rate
+        column.b += column.rate
+    for k in range(now.looked):
+        i = here.near[k]
+        if now.mode != ROWS:
+            here.u[i] += rate_of(form, here, act, mov, now, i)
+        else:
+            for c in range(act.column.size):
+                here.u[i] += here.border[i, c] * act.column[c].lift
