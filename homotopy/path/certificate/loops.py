@@ -122,9 +122,9 @@ def enter(segment, t, weight, same, stored, events, slopes, bends, passed, state
 
 
 @njit(**PART)
-def _middle(values, count):  # type: ignore[no-untyped-def]
-    """The median of the first `count` values, which are put in another order."""
-    low, high, k = 0, count - 1, count // 2
+def _middle(values):  # type: ignore[no-untyped-def]
+    """The median of `values`, which are put in another order."""
+    low, high, k = 0, values.size - 1, values.size // 2
     while low < high:
         pivot, a, z = values[(low + high) // 2], low, high
         while a <= z:
@@ -133,7 +133,8 @@ def _middle(values, count):  # type: ignore[no-untyped-def]
             while values[z] > pivot:
                 z -= 1
             if a <= z:
-                values[a], values[z] = values[z], values[a]
+                one, other = values[a], values[z]
+                values[a], values[z] = other, one
                 a, z = a + 1, z - 1
         if k <= z:
             high = z
@@ -141,7 +142,7 @@ def _middle(values, count):  # type: ignore[no-untyped-def]
             low = a
         else:
             break
-    if count % 2:
+    if values.size % 2:
         return values[k]
     below = values[0]
     for i in range(1, k):
@@ -198,7 +199,7 @@ def _all_terms(known, named, steep, found, weight, strict, out, spare):  # type:
             kept += 1
     if shared and not strict:
         # The terms that b and t are found from, as a rule: of those on knots, or of all.
-        middle = _middle(spare, kept)
+        middle = _middle(spare[:kept])
         for i in range(named.size):
             out[i] = max(out[i], middle * known[SHARE, i])
 
@@ -310,7 +311,7 @@ def _coordinates(line, jump, known, border, sums, alphas, named, us, scales, spa
     far, gap, blur, losses, sizes, stands, unknown = 0.0, 0.0, 0.0, 0.0, 0.0, False, False
     slope, corner, bends = line[0], line[1], line[4]
     for i in range(alphas.size):
-        p, terms, u, alpha = named[i], spare[TERMS, i], us[i], alphas[i]
+        p, terms, u, alpha = np.int64(named[i]), spare[TERMS, i], us[i], alphas[i]
         low, high = on.ends(corner, p >> 1, i)
         # Most are on a flat slope, away from its ends and with its alpha to the last bit.
         easy = not p & 1 and bends[p >> 1, i] == 0.0 and low < u < high
@@ -357,8 +358,8 @@ def _again(line, old, new, alpha, u, scales, spare, rounded):  # type: ignore[no
     far = 0.0
     for i in range(alpha.size):
         if new[i] != old[i]:
-            room = spare[TALL, i]
-            far = max(far, _off_as(line, new[i], u[i], alpha[i], i, scales[i], room, rounded))
+            p, room = np.int64(new[i]), spare[TALL, i]
+            far = max(far, _off_as(line, p, u[i], alpha[i], i, scales[i], room, rounded))
     return far
 
 

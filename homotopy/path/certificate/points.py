@@ -24,8 +24,9 @@ Bools = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.integer[Any]]
 
 
-# t is known to the rounding of this part of its span, times the roundings that t takes.
-SPANNED = 1.0 / 16.0
+# A t so small a part of its span is 0 to rounding, and then known to the rounding of this part of
+# it, times the roundings that t takes.
+ZERO, SPANNED = 64.0 * float(np.finfo(float).eps), 1.0 / 16.0
 
 
 @attrs.frozen
@@ -44,12 +45,12 @@ class Places:
 
     def travel(self, path: Path) -> Array:
         """The size of the numbers that t comes from: the ends of the segment, and of the one before
-        it where it begins; and a part of the span, as a point is right if it is that of a t beside
-        it by the rounding of the span (what goes to 0 with t is 1e-30 where t ought to be 0)."""
-        s, k = path.segments, self.segment
+        it where it begins; and a part of the span where t is 0 to the rounding of that (slopes and
+        corners that go to 0 with t are 1e-30 at the end of a path, and alpha is not)."""
+        s, k, span = path.segments, self.segment, abs(path.span[1] - path.span[0])
         ends = np.maximum(np.abs(s.start), np.abs(s.stop))
         ends = np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
-        return np.maximum(ends, SPANNED * abs(path.span[1] - path.span[0]))
+        return np.where(ends <= ZERO * span, np.maximum(ends, SPANNED * span), ends)
 
     def follow(self, path: Path) -> Bools:
         """Which of them are where the segment of the place before has just ended."""
@@ -126,11 +127,6 @@ class Walk:
             places, alpha[:rows], b[fresh], named, before, follows, equal, crossed & follows,
             fresh, base,
         )  # fmt: skip
-
-    def to(self, places: Places) -> tuple[Array, Array, Index]:
-        """alpha, b and the pieces at `places`, none before those asked for earlier."""
-        found = self.along(places, np.zeros(len(places), bool))
-        return found.alpha, found.b, found.named
 
 
 @attrs.frozen
