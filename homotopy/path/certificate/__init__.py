@@ -13,6 +13,7 @@ of every segment are what is looked at.
 * `scales`: what a coordinate is measured by;
 * `polylines`, `loops`: one coordinate on its polyline, and all of them at one point, compiled;
 * `points`: alpha, b and everything recomputed at many places of a path;
+* `holders`: who holds those in place that stay on a jump corner;
 * `examination`: which places are looked at, and the conditions between them.
 """
 

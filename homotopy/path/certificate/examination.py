@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
-from homotopy.model import Problem
 from homotopy.model.affine import Affine
 from homotopy.path.certificate import loops
+from homotopy.path.certificate.holders import Holders
 from homotopy.path.certificate.points import NEAR, Place, Places, Points, Stretch, Walk
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import TINY, Known
@@ -41,8 +41,6 @@ CHUNK = 65536
 BRIEF = 1e-8
 # A change v of alpha with v'Qv below this fraction of its terms is null to rounding.
 NULL = 1e-13
-# Rows of length 1: what is left of one that is held, and of one that is in the span of others.
-HELD, NULL_ROW = 1e-8, 1e-12
 # A move so small needs no explanation.
 NOTHING = 1e-12
 # At how many places `Path.objective` is called, at most: it takes a product of its own each time.
@@ -440,57 +438,3 @@ def _beside_border(move: Array, border: Array) -> float:
     if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > NOTHING:
         move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
     return float(np.abs(move).max())
-
-
-class Holders:
-    """Who holds a coordinate that stays on a jump corner.
-
-    i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
-    cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
-    own scale.  Those found to hold i are remembered: as long as they stay, i is held.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self.gram, border = problem.gram, problem.border
-        diag, columns = problem.gram.diag, (border**2).sum(axis=1)
-        longest = float(columns.max(initial=0.0))
-        weight = (float(diag.max()) or 1.0) / longest if longest > 0.0 else 0.0
-        self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
-        self.known: dict[int, Index] = {}
-
-    def loose(self, points: Points, row: int, near: Index) -> int:
-        """How many of `near` are not held in place by the coordinates standing on knots."""
-        u, on_knot, count = points.u[row], np.zeros(points.u.shape[1], dtype=bool), 0
-        for knot in points.corners[row, ~points.known.declared.jump]:
-            on_knot |= np.abs(u - knot) <= NEAR * np.maximum(points.scale[row], np.abs(knot))
-        for i in near[self.own[near] > 0.0].tolist():
-            if i not in self.known or not on_knot[self.known[i]].all():
-                found = self._found(i, np.flatnonzero(on_knot))
-                count += found is None
-                self.known.pop(i, None)
-                if found is not None:
-                    self.known[i] = found
-        return count
-
-    def _row(self, i: int, others: npt.NDArray[np.int64]) -> Array:
-        products = self.gram.block(np.array([i]), others)[0] + self.border[others] @ self.border[i]
-        length = np.sqrt(np.where(self.own[others] > 0.0, self.own[others], 1.0))
-        return np.asarray(products / (length * np.sqrt(self.own[i])))
-
-    def _found(self, i: int, active: npt.NDArray[np.int64]) -> Index | None:
-        """Some of `active` that i is in the span of, or None: one after the other that takes most
-        of what is left of it, with what is left of all of them (a Cholesky factor by rows)."""
-        others = np.append(active, i)
-        left, common = (self.own[others] > 0.0).astype(float), self._row(i, active)
-        rows, chosen = np.zeros((0, others.size)), np.zeros(0, np.int64)
-        while left[-1] > HELD:
-            gain = np.where(left[:-1] > NULL_ROW, common**2, 0.0)
-            gain /= np.maximum(left[:-1], NULL_ROW)
-            k = int(np.argmax(gain)) if active.size else 0
-            if not active.size or not gain[k] > 0.0 or chosen.size == active.size:
-                return None
-            row = (self._row(int(active[k]), others) - rows[:, k] @ rows) / np.sqrt(left[k])
-            left, common = left - row**2, common - row[-1] * row[:-1]
-            left[k], chosen = 0.0, np.append(chosen, active[k])
-            rows = np.concatenate([rows, row[None]])
-        return chosen

@@ -1,0 +1,102 @@
+"""Who holds those in place that stay on a jump corner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from homotopy.model import Problem
+from homotopy.path.certificate.points import NEAR, Points
+
+__all__ = ["Holders"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.integer[Any]]
+
+# Rows of length 1: what is left of one that is held, and of one that is in the span of others.
+HELD, NULL_ROW = 1e-8, 1e-12
+# Of those that take about as much of what is left, the one that has stayed on its knot.
+ENOUGH = 0.01
+
+
+class Holders:
+    """Who holds a coordinate that stays on a jump corner.
+
+    i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
+    cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
+    own scale.  Those found to hold i are remembered: as long as they stay, i is held.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.gram, border = problem.gram, problem.border
+        diag, columns = problem.gram.diag, (border**2).sum(axis=1)
+        longest = float(columns.max(initial=0.0))
+        weight = (float(diag.max()) or 1.0) / longest if longest > 0.0 else 0.0
+        self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
+        self.told: set[int] = set()
+        self.known: dict[int, npt.NDArray[np.int64]] = {}
+        # How often each has been seen on a knot: those who stay there save looking for others.
+        self.stayed = np.zeros(diag.size, np.int64)
+
+    def loose(self, points: Points, row: int, near: Index) -> int:
+        """How many of `near` are not held in place by the coordinates standing on knots, each of
+        them told once: the path has failed by then."""
+        u, on_knot, count = points.u[row], np.zeros(points.u.shape[1], dtype=bool), 0
+        for knot in points.corners[row, ~points.known.declared.jump]:
+            on_knot |= np.abs(u - knot) <= NEAR * np.maximum(points.scale[row], np.abs(knot))
+        self.stayed += on_knot
+        for i in near[self.own[near] > 0.0].tolist():
+            known = self.known.get(i, np.zeros(0, np.int64))
+            if i not in self.told and not (known.size and on_knot[known].all()):
+                self.known[i] = self._found(i, np.flatnonzero(on_knot), known[on_knot[known]])
+                if self.known[i].size == 0:
+                    self.told.add(i)
+                    count += 1
+        return count
+
+    def _products(self, some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> Array:
+        length = np.sqrt(np.where(self.own > 0.0, self.own, 1.0))
+        products = self.gram.block(some, others) + self.border[some] @ self.border[others].T
+        return np.asarray(products / np.outer(length[some], length[others]))
+
+    def _found(self, i: int, active: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+               ) -> npt.NDArray[np.int64]:  # fmt: skip
+        """Some of `active` that i is in the span of, `chosen` first, or none.
+
+        One after the other that takes most of what is left of it, with what is left of all of them
+        (a Cholesky factor by rows)."""
+        try:
+            rows = _factor(self._products(chosen, np.append(chosen, i)))
+        except np.linalg.LinAlgError:
+            rows, chosen = np.zeros((0, 1)), chosen[:0]
+        if chosen.size and 1.0 - float(rows[:, -1] @ rows[:, -1]) <= HELD:
+            return chosen
+        others = np.append(active, i)
+        rows = _factor(np.hstack([self._products(chosen, chosen), self._products(chosen, others)]))
+        rows = rows[:, chosen.size :]
+        left = (self.own[others] > 0.0) - np.einsum("ij,ij->j", rows, rows)
+        left[:-1][np.isin(active, chosen)] = 0.0
+        common = self._products(np.array([i]), active)[0] - rows[:, -1] @ rows[:, :-1]
+        while left[-1] > HELD:
+            gain = np.where(left[:-1] > NULL_ROW, common**2 / np.maximum(left[:-1], NULL_ROW), 0.0)
+            most = gain.max(initial=0.0)
+            if most == 0.0:
+                return chosen[:0]
+            k = int(np.argmax(np.where(gain >= ENOUGH * most, self.stayed[active], -1)))
+            new = self._products(active[k : k + 1], others)[0] - rows[:, k] @ rows
+            new /= np.sqrt(left[k])
+            left, common = left - new**2, common - new[-1] * new[:-1]
+            left[k], chosen = 0.0, np.append(chosen, active[k])
+            rows = np.concatenate([rows, new[None]])
+        return chosen
+
+
+def _factor(products: Array) -> Array:
+    """The rows of the Cholesky factor of the products of some with themselves and others."""
+    if products.shape[0] == 0:
+        return products
+    square = np.linalg.cholesky(products[:, : products.shape[0]])
+    return np.asarray(solve_triangular(square, products, lower=True))
