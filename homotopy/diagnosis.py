@@ -18,6 +18,7 @@ Index = npt.NDArray[np.int64]
 
 # Of some sixteen digits so many have to be left.
 DIGITS = 6.0
+EPS = float(np.finfo(float).eps)
 # A column this many times its spread away from 0, and columns this far apart in size, cost digits.
 OFFSET, APART = 1e4, 1e5
 # Alphas this far apart in size, and eigenvalues, are beyond 16 digits.
@@ -49,7 +50,8 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index,
     far = _far_corners(problem, t)
     if far:
         return far
-    real = np.abs(alpha[alpha != 0.0])
+    # An alpha that is 0 to rounding is 0.
+    real = np.abs(alpha[np.abs(alpha) > EPS * np.abs(alpha).max(initial=0.0)])
     if real.size and real.max() > WIDE * real.min():
         return (
             f"alpha runs from {real.min():.1g} to {real.max():.1g}: the rounding of the largest is "

@@ -50,6 +50,8 @@ BEAT = 0.1
 LEVEL = 1e-10
 # A second attempt may take so many times as long as the first, and these seconds.
 AGAIN, AT_LEAST = 3.0, 0.1
+# A span shorter than this fraction of its ends is empty.
+EMPTY = 1e-11
 # Jumps that are crossed late within this fraction of the span are as good as one.
 NEARBY = 1e-8
 # Jumps at one t that the QP solver takes over before they are crossed a little later.
@@ -624,10 +626,16 @@ class _Trace:
             meets = (u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
-        least = 1e-11 * max(abs(start), abs(stop)) + tracker.now.noise * tracker.now.largest_root
-        if not (np.isfinite(start) and inward * (stop - start) > least):
+        length = inward * (stop - start)
+        if not (np.isfinite(start) and length > EMPTY * max(abs(start), abs(stop))):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
+        blur = tracker.now.noise * tracker.now.largest_root
+        if not length > blur:
+            raise TraceError(
+                f"the span from {start:.9g} to {stop:.9g} cannot be told from the rounding of the "
+                f"responses, which is {blur:.2g}"
+            )
         lines.check(start, stop)
         return start, stop
 

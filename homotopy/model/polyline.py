@@ -169,7 +169,7 @@ class Polylines:
 
     ``slope0 + slope1 * t`` has shape (n, K+1), ``corner0 + corner1 * t`` shape (n, K).
     ``names[p]`` is the declared name of piece p (None at a jump), ``jump[j]`` tells whether corner
-    j was declared a jump.
+    j was declared a jump.  `reach` is the largest ``|t|`` there is: what a rate amounts to.
     """
 
     names: tuple[str | None, ...]
@@ -179,17 +179,20 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
+    reach: float = 1.0
     # Snapshots asked for lately: the ends of the span are looked at many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
-    # The scale of slopes and of their rates, which does not change with t.
+    # The scale of slopes, which does not change with t.
     _steepness: Array = attrs.field(init=False, repr=False)
 
     @_steepness.default
     def _find_steepness(self) -> Array:
-        return np.maximum(_scale(self.slope0), _scale(self.slope1))
+        return np.maximum(_scale(self.slope0), self.reach * _scale(self.slope1))
 
     @classmethod
-    def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
+    def compile(
+        cls, pieces: Sequence[Slope | Knot | Jump], n: int, reach: float = 1.0
+    ) -> Polylines:
         """Check that `pieces` alternate slope, corner, ..., slope and lay them out as tables."""
         if not isinstance(pieces, Iterable):
             raise ModelError(
@@ -251,6 +254,7 @@ class Polylines:
             corner0=np.stack([c.const for c in corners], axis=1),
             corner1=np.stack([c.rate for c in corners], axis=1),
             curvature=np.stack(bends, axis=1),
+            reach=reach,
         )
 
     @property

@@ -89,11 +89,11 @@ SPOT = _dtype(
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
 # target on this route, the target at t = 0 and its rate, balance of the moving slopes along and
-# across, the size of the terms of the balance and of what they change by on the whole span, by how
-# much it is off where that is known, and space.
+# across, the size of the terms of the balance, and what they can be on the whole span, by how much
+# it is off where that is known, and space.
 COLUMN = _dtype(
     "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight "
-    "travel off",
+    "most off",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.

@@ -362,7 +362,7 @@ class Tracker(Memory):
 
     def _corners(self, t: float) -> tuple[Array, Array]:
         """For each coordinate its nearest corner at t, and how far two of its corners are apart."""
-        if self._known_corners is None or self._corners_move and self._known_corners[0] != t:
+        if self._known_corners is None or (self._corners_move and self._known_corners[0] != t):
             self._known_corners = t, nearest_corner(self.problem, t), spacing(self.problem, t)
         return self._known_corners[1:]
 
@@ -378,11 +378,10 @@ class Tracker(Memory):
         now.mass += float(terms.max(initial=0.0))
         if self.b.size:
             # In the border an alpha counts for as much as it can be: t may be off by a few eps of
-            # the span, and alpha_A comes from those that have been larger.
-            span, j = abs(now.last - now.first), self.piece // 2
-            travel = span * np.abs(self.model_lines.slope.rate[self._every, j])
-            most = np.where(self.piece % 2 == 1, np.maximum(size, self.here.spot.slope), travel)
-            self.column.travel[:] = np.abs(self.border).T @ most + span * np.abs(self.column.moves)
+            # the span, and those that have been larger leave their rounding behind.
+            most = np.abs(self.border).T @ np.maximum(size, self.here.spot.slope)
+            moves = abs(now.last - now.first) * np.abs(self.column.moves)
+            self.column.most[:] = most + moves + np.abs(self.column.aim)
             now.middle = self._middle(nearest)
 
     def _middle(self, nearest: Array) -> float:

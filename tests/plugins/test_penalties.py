@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -376,7 +375,6 @@ def test_tiny_tables(kind, n, p):
         ({"lam": "all"}, ModelError, "lam must be a number"),
         ({"fit_intercept": "yes"}, ModelError, "fit_intercept must be True or False"),
         ({"standardize": 2}, ModelError, "standardize must be True or False"),
-        ({"y": np.zeros(5)}, DataError, "no column of X is correlated"),
         ({"X": 1e-6 * np.arange(10.0).reshape(5, 2)}, DataError, "standardize=True"),
     ],
 )
@@ -445,12 +443,7 @@ def survive(seeds: range) -> None:
     declined = traced = 0
     for seed in seeds:
         kind, shape, X, y, options = hostile(seed)
-        model = None
-        with suppress(DataError):
-            model = build(kind, shape, sp.csr_matrix(X) if seed % 7 == 3 else X, y, **options)
-        if model is None:
-            # No column is correlated with y.
-            continue
+        model = build(kind, shape, sp.csr_matrix(X) if seed % 7 == 3 else X, y, **options)
         traced += 1
         try:
             path = Homotopy(model).trace()
@@ -464,7 +457,6 @@ def survive(seeds: range) -> None:
         scaled = _Scaled(path, root)
         weights = options.get("weights", 1.0)
         check_path(kind, shape, Z / root, z, scaled, weights=weights, places=10)  # type: ignore[arg-type]
-    assert traced >= 0.9 * len(seeds)
     assert declined <= 0.02 * traced
 
 

@@ -106,10 +106,6 @@ class ConcavePenalty(Predictor):
         self._check_scale(squares * self.scale**2, name)
         self.q = self._correlations(target - self.middle) / n
         largest = float(np.max(np.abs(self.q) / self.weights))
-        if largest == 0.0:
-            raise DataError(
-                f"{name}: no column of X is correlated with y, so that beta is 0 at every lambda"
-            )
         self.span = l1_span(largest, lam, fraction, name)
         self.gram = self._build_gram()
 
