@@ -39,6 +39,8 @@ NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
 CHUNK = 65536
 # A segment shorter than this fraction of the path is too brief to tell standing from leaving.
 BRIEF = 1e-8
+# A coordinate that stands on a jump corner for less than this fraction may be on its way to it.
+LONG = 1e-3
 # A change v of alpha with v'Qv below this fraction of its terms is null to rounding.
 NULL = 1e-13
 # A move so small needs no explanation.
@@ -172,6 +174,7 @@ class Examination:
         self.seen: set[float] = set()
         self.holders = Holders(path.problem)
         self.stood: tuple[int, Points, int] | None = None
+        self.since: tuple[int, dict[int, float]] = (-1, {})
 
     def certificate(self) -> Certificate:
         """The outcome."""
@@ -426,10 +429,20 @@ class Examination:
             elif self.stood is not None and self.stood[0] == k[at]:
                 _, other, first = self.stood
                 both = points.stays(int(row[at]), other, first)
-                near = np.flatnonzero(both.any(axis=0))
+                near = self._staying(np.flatnonzero(both.any(axis=0)), int(k[at]))
                 loose[at] = self.holders.loose(points, int(row[at]), near)
         count = points.u.shape[1] * int(points.known.declared.jump.sum())
         self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
+
+    def _staying(self, near: Index, k: int) -> Index:
+        """Those of `near`, who stand on a corner all along segment k, that have stood there for
+        long: one that comes up to it slowly cannot be told from it on a short segment."""
+        s, (last, since) = self.path.segments, self.since
+        begun = since if last == k - 1 else {}
+        self.since = k, {i: begun.get(i, float(s.start[k])) for i in near.tolist()}
+        least = LONG * abs(self.path.traced[1] - self.path.traced[0])
+        long = [i for i, t in self.since[1].items() if abs(s.stop[k] - t) > least]
+        return np.array(long, dtype=np.int64)
 
 
 def _beside_border(move: Array, border: Array) -> float:
