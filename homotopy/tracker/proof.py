@@ -47,6 +47,7 @@ LITTLE_U, LITTLE_ALPHA = 1e-10, 1e-8
 LITTLE_B = 1e-12
 # Part of the way between two corners that a response may be off at the most.
 APART = 1e-3
+NEAREST = 16.0
 
 
 # ------------------------------------------------------------------ the yardstick
@@ -74,7 +75,9 @@ def allowed_u(here, act, now, i, place, terms):  # type: ignore[no-untyped-def]
     parts = max(parts, share * now.middle)
     equations = 1.0 + now.actives + act.column.size
     allowed = LITTLE_U * max(u, abs(place)) + ROUNDINGS * EPS * math.sqrt(equations) * parts
-    return SHARE * min(allowed, APART * spot.apart + ROUNDINGS * EPS * terms)
+    # No alpha of 16 digits comes nearer than the last two of them.
+    least = max(APART * spot.apart + ROUNDINGS * EPS * terms, NEAREST * EPS * parts)
+    return SHARE * min(allowed, least)
 
 
 @njit(**PART)

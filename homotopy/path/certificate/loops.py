@@ -249,32 +249,33 @@ def _largest_slope(slope, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**INLINE)
-def _apart(line, scale, i):  # type: ignore[no-untyped-def]
-    """The scale of u, where its corners are not one to it but for their own rounding."""
+def _apart(line, scale, terms, i):  # type: ignore[no-untyped-def]
+    """The scale of u, where its corners are not one to it but for rounding that no alpha of 16
+    digits can avoid."""
     limit = APART / FINEST * on.distance(line[1], i)
     if not limit < scale:
         return scale
-    rounding = 0.0
+    rounding = terms
     for j in range(line[1].shape[0]):
         rounding = max(rounding, on.terms(line[3], j, i, line[5]))
     return min(scale, max(limit, ROUNDINGS * EPS / FINEST * rounding))
 
 
 @njit(**PART)
-def _off_as(line, p, u, alpha, i, scale, room, rounded):  # type: ignore[no-untyped-def]
+def _off_as(line, p, u, alpha, i, scale, room, terms, rounded):  # type: ignore[no-untyped-def]
     """How far a coordinate is from the piece p, which need not be that of its scales."""
     piece = on.piece(line, p, u, i)
     wide = more(scale, max(PART_OF * size(piece[0]), rounded * piece[7]))
-    return on.off(piece, u, alpha, _apart(line, wide, i), max(room, rounded * piece[6]))
+    return on.off(piece, u, alpha, _apart(line, wide, terms, i), max(room, rounded * piece[6]))
 
 
 @njit(**PART)
-def _pass_seams(line, p, place, far, u, alpha, i, scale, room, rounded):  # type: ignore[no-untyped-def]
+def _pass_seams(line, p, place, far, u, alpha, i, scale, room, terms, rounded):  # type: ignore[no-untyped-def]
     """A corner without a height is none: who is beyond it is on the next piece as well."""
     to = 1 if u > place else -1
     while 0 <= (p + to) // 2 < line[1].shape[0] and p + to > 0 and on.level(line, (p + to) // 2, i):
         p += 2 * to
-        far = min(far, _off_as(line, p, u, alpha, i, scale, room, rounded))
+        far = min(far, _off_as(line, p, u, alpha, i, scale, room, terms, rounded))
     return far
 
 
@@ -295,7 +296,7 @@ def _trouble(line, jump, p, i, piece, u, alpha, scales, terms, rounded, slack): 
     whole, scale, room, noise = scales
     away = on.off(piece, u, alpha, scale, max(room, rounded * piece[6]))
     if away > STANDING and not p & 1:
-        away = _pass_seams(line, p, piece[0], away, u, alpha, i, scale, room, rounded)
+        away = _pass_seams(line, p, piece[0], away, u, alpha, i, scale, room, terms, rounded)
     if away <= EXACT and not p & 1:
         return away, 0.0, 0.0
     # On a slanted piece alpha is as uncertain as u.
@@ -323,7 +324,7 @@ def _coordinates(line, jump, known, border, sums, alphas, named, us, scales, spa
         whole, room, noise = _scales(
             known, border, sums, i, piece[0], u, top, terms, rounded, loose, p & 1
         )
-        scale = _apart(line, whole, i)
+        scale = _apart(line, whole, terms, i)
         scales[i], spare[TALL, i] = scale, room
         for c in range(border.shape[1]):
             sums[2, c] += noise * abs(border[i, c])
@@ -359,7 +360,8 @@ def _again(line, old, new, alpha, u, scales, spare, rounded):  # type: ignore[no
     for i in range(alpha.size):
         if new[i] != old[i]:
             p, room = np.int64(new[i]), spare[TALL, i]
-            far = max(far, _off_as(line, p, u[i], alpha[i], i, scales[i], room, rounded))
+            terms = spare[TERMS, i]
+            far = max(far, _off_as(line, p, u[i], alpha[i], i, scales[i], room, terms, rounded))
     return far
 
 
