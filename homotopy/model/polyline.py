@@ -169,7 +169,7 @@ class Polylines:
 
     ``slope0 + slope1 * t`` has shape (n, K+1), ``corner0 + corner1 * t`` shape (n, K).
     ``names[p]`` is the declared name of piece p (None at a jump), ``jump[j]`` tells whether corner
-    j was declared a jump.  `reach` is the largest ``|t|`` there is: what a rate amounts to.
+    j was declared a jump.
     """
 
     names: tuple[str | None, ...]
@@ -179,20 +179,11 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
-    reach: float = 1.0
     # Snapshots asked for lately: the ends of the span are looked at many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
-    # The scale of slopes, which does not change with t.
-    _steepness: Array = attrs.field(init=False, repr=False)
-
-    @_steepness.default
-    def _find_steepness(self) -> Array:
-        return np.maximum(_scale(self.slope0), self.reach * _scale(self.slope1))
 
     @classmethod
-    def compile(
-        cls, pieces: Sequence[Slope | Knot | Jump], n: int, reach: float = 1.0
-    ) -> Polylines:
+    def compile(cls, pieces: Sequence[Slope | Knot | Jump], n: int) -> Polylines:
         """Check that `pieces` alternate slope, corner, ..., slope and lay them out as tables."""
         if not isinstance(pieces, Iterable):
             raise ModelError(
@@ -254,7 +245,6 @@ class Polylines:
             corner0=np.stack([c.const for c in corners], axis=1),
             corner1=np.stack([c.rate for c in corners], axis=1),
             curvature=np.stack(bends, axis=1),
-            reach=reach,
         )
 
     @property
@@ -275,8 +265,8 @@ class Polylines:
         slope = _evaluate(self.slope0, self.slope1, t)
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
-        # Not the scale at this t alone: where all slopes pass through 0 it would be rounding.
-        scale = np.maximum(_scale(slope), self._steepness)
+        # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
+        scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
         kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 

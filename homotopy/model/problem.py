@@ -83,8 +83,7 @@ class Problem:
                 )
         if not m and (np.any(target.const) or target.moves):
             raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
-        reach = max(abs(t) for t in (start, stop) if np.isfinite(t)) or 1.0
-        polylines = Polylines.compile(_symbolic(model), n, reach)
+        polylines = Polylines.compile(_symbolic(model), n)
         polylines.check(start, stop)
         if not gram.semidefinite and (model.unknown != "alpha" or polylines.jump.any()):
             raise ModelError(

@@ -71,8 +71,8 @@ def allowed_u(here, act, now, i, place, terms):  # type: ignore[no-untyped-def]
     for c in range(act.column.size):
         parts += abs(here.border[i, c] * act.column[c].b)
         share = max(share, abs(here.border[i, c]))
-    # b is found from the equations of others, and known as well as these.
-    parts = max(parts, share * now.middle)
+    # w and b are found from the equations of others, and known as well as these.
+    parts = max(max(parts, share * now.middle), spot.usual)
     equations = 1.0 + now.actives + act.column.size
     allowed = LITTLE_U * max(u, abs(place)) + ROUNDINGS * EPS * math.sqrt(equations) * parts
     # No alpha of 16 digits comes nearer than the last two of them.

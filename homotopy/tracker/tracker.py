@@ -363,7 +363,12 @@ class Tracker(Memory):
     def _corners(self, t: float) -> tuple[Array, Array]:
         """For each coordinate its nearest corner at t, and how far two of its corners are apart."""
         if self._known_corners is None or (self._corners_move and self._known_corners[0] != t):
-            self._known_corners = t, nearest_corner(self.problem, t), spacing(self.problem, t)
+            nearest = nearest_corner(self.problem, t)
+            self._known_corners = t, nearest, spacing(self.problem, t)
+            real = nearest[nearest > 0.0]
+            middle = float(np.median(real)) if real.size else float(self.now.size_scale)
+            usual = np.where(nearest > 0.0, np.minimum(nearest, middle), middle)
+            self.here.spot.usual[:] = usual
         return self._known_corners[1:]
 
     def _measure_terms(self, nearest: Array) -> None:
