@@ -48,6 +48,10 @@ FOREVER = np.iinfo(np.int64).max
 BEAT = 0.1
 # An objective that rises at a jump by no more than this fraction does not.
 LEVEL = 1e-10
+# Where more than this part of a response is rounding a path is not taken on trust.
+STRAIN = 1e-9
+# Nor is one of so few numbers that to certify it takes no time.
+SMALL = 2000
 # A second attempt may take so many times as long as the first, and these seconds.
 AGAIN, AT_LEAST = 3.0, 0.1
 # A span shorter than this fraction of its ends is empty.
@@ -405,6 +409,9 @@ class _Trace:
         """Whether every point of a path holds: by the tracker's account of it, or where that leaves
         a doubt by the certificate."""
         doubtful = self.late or self.recovered or _climbs(path) or self.tracker.rests()
+        doubtful = doubtful or self.tracker.strain > STRAIN
+        if len(path.segments) * self.problem.gram.size <= SMALL:
+            doubtful = True
         if not doubtful and self.tracker.doubt <= self.options.tolerances.repair:
             return True
         return path.certify().ok

@@ -14,7 +14,7 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.pivots import room_of, set_fence, slack_of
 from homotopy.tracker.proof import off_course, refine
-from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of
+from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha
 from homotopy.tracker.state import (
     ARRIVED,
     BY_PLACE,
@@ -95,7 +95,7 @@ def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
             up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
         if spot.side >= 0:
             down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
-        still = per_left * near_a_of(here, now, tol, i, rate) + now.fastest * 1e-15
+        still = per_left * near_a_of(here, now, tol, i, rate) + still_alpha(here, act, now, tol, i)
         if up > still:
             best = min(best, max(room_of(lines, here, now, i, 1.0), 0.0) / up)
         if down > still:

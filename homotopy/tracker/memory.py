@@ -74,7 +74,8 @@ class Memory:
         self._now = state.records(np.zeros(1, state.NOW))
         self.now: Any = state.Numbers(self._now)
         self._every = np.arange(n)
-        self.repairs, self.doubt = 0, 0.0
+        # How far the path was off at worst, and what of a response may have been rounding.
+        self.repairs, self.doubt, self.strain = 0, 0.0, 0.0
         # Called at every pause; may raise to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route was when it last moved on, and the steps and repairs by then.
@@ -416,7 +417,9 @@ class Memory:
             for name, array in members._asdict().items()
             if (group, name) not in (("here", "border"), ("act", "column"))
         }
-        numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
+        numbers = (
+            self.repairs, self.doubt, *self._anchor, self._started, self._settling_at, self.strain
+        )  # fmt: skip
         return arrays | {
             "now": _plain(self._now),
             "column": _plain(self.column),
@@ -453,7 +456,7 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.doubt, t, steps, before, started, at, most = saved["numbers"].tolist()
+        repairs, self.doubt, t, steps, before, started, at, *rest = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
         self._started, self._settling_at = bool(started), at
-        self._most_mass = most
+        self.strain, self._most_mass = rest

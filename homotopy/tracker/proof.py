@@ -9,10 +9,11 @@ hundredth of what the certificate grants at its tolerance of 1e-8:
                         no less than those of the equations that b comes from, as far as B_i goes)
                         + 1e-10 * max(|u_i|, |corner|), but a small part of the way to the next one
     alpha_i on its knot 1e-8 * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
-    border equation     (eps_m + 1e-12) * what the terms can be on the span + 1e-10 * |terms|
+    border equation     eps_m * what the terms can be on the span + 1e-10 * |terms|
 
-with ``eps_m = 16 eps sqrt(m)`` for m equations that are solved together, all times `SHARE`, which
-keeps the tracker stricter than the certificate.  The certificate works out its own.
+with ``eps_m = 16 eps sqrt(m)`` for m equations that are solved together, all times `SHARE` (the
+first of a border equation times `BALANCE`), which keeps the tracker stricter than the certificate.
+That works out its own.
 """
 
 from __future__ import annotations
@@ -39,12 +40,10 @@ from homotopy.tracker.tolerances import EPS
 
 __all__ = ["correct", "off_course", "refine", "worst_off"]
 
-SHARE = 0.25
+SHARE, BALANCE = 0.25, 0.75
 ROUNDINGS = 16.0
 # Parts of a response and of an alpha that need no explanation.
 LITTLE_U, LITTLE_ALPHA = 1e-10, 1e-8
-# The same of a border equation, of what its terms can be at the most.
-LITTLE_B = 1e-12
 # Part of the way between two corners that a response may be off at the most.
 APART = 1e-3
 NEAREST = 16.0
@@ -140,8 +139,8 @@ def off_border(act, now, c):  # type: ignore[no-untyped-def]
     """How far border equation c is off, in parts of what is allowed."""
     column = act.column[c]
     equations = 1.0 + now.actives + act.column.size
-    allowed = (ROUNDINGS * EPS * math.sqrt(equations) + LITTLE_B) * column.most
-    return part_of(abs(column.off), SHARE * (allowed + LITTLE_U * column.weight))
+    allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
+    return part_of(abs(column.off), allowed + SHARE * LITTLE_U * column.weight)
 
 
 @njit(**PART)

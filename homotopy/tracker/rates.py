@@ -90,6 +90,15 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
     return tol.near * unit + rounding
 
 
+@njit(**PART)
+def still_alpha(here, act, now, tol, i):  # type: ignore[no-untyped-def]
+    """A speed of alpha_i that is rounding: of the others', or of the balance of moving slopes."""
+    still = now.fastest * tol.speed * EPS
+    if act.column.size and here.fence[i].root > 0.0:
+        still += now.rate_noise / here.fence[i].root
+    return still
+
+
 # ------------------------------------------------------------------ slanted pieces
 
 

@@ -79,10 +79,10 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
 # the response is from where alpha says (and how fast that grows); the least distance between two of
-# its corners, and the size of its nearest one, or of most where that is less; its piece (slope j is 2j, corner
-# j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and marks; who is
-# idle stands on a knot without being in the factor, because it depends on others there and none of
-# them has an end.
+# its corners, and the size of its nearest one, or of most where that is less; its piece (slope j
+# is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and
+# marks; who is idle stands on a knot without being in the factor, because it depends on others
+# there and none of them has an end.
 SPOT = _dtype(
     "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart usual",
     "piece side place point crossed seat resting touched excused idle",

@@ -34,6 +34,7 @@ from homotopy.tracker.rates import (
     responses,
     slope_rate,
     solve,
+    still_alpha,
 )
 from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
 
@@ -133,7 +134,7 @@ def off_knot(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
     spot = here.spot[i]
     j, rate = spot.piece // 2, act.rate[spot.place]
     near = near_a_of(here, now, tol, i, rate)
-    still = 2.0 * near / abs(now.stop - now.tau) + now.fastest * 1e-15
+    still = 2.0 * near / abs(now.stop - now.tau) + still_alpha(here, act, now, tol, i)
     if spot.side <= 0 and room_of(lines, here, now, i, 1.0) <= near:
         speed = now.sign * (rate - end_rate(lines, here, now, i, j, j))
         if speed > still:

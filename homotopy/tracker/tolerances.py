@@ -102,7 +102,7 @@ class Tolerances:
     light: float = 1e-10
     held: float = 1e-9
     refine: float = 0.05
-    sharp: float = 0.5
+    sharp: float = 0.05
     repair: float = 1.0
     carried: float = 1e-12
     strayed: float = 1e-10

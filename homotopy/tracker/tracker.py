@@ -381,6 +381,11 @@ class Tracker(Memory):
         corner = self.lines.corner[steep, self.piece[steep] // 2]
         terms = (np.abs(corner.at) + np.abs(corner.rate * now.t)) / length[steep]
         now.mass += float(terms.max(initial=0.0))
+        size_of_u, spot = np.abs(self.u), self.here.spot
+        least = np.minimum(np.maximum(size_of_u, spot.usual), spot.apart)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            strain = EPS * (now.mass * length + size_of_u) / least
+        self.strain = max(self.strain, float(np.nanmax(strain, initial=0.0)))
         if self.b.size:
             # In the border an alpha counts for as much as it can be: t may be off by a few eps of
             # the span, and those that have been larger leave their rounding behind.

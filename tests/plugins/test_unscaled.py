@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.svm import SVC
 
-from homotopy import DenseGram, Homotopy, Knot, LossModel, ModelError, Slope
+from homotopy import DenseGram, Homotopy, Knot, LossModel, ModelError, Slope, TraceError
 from homotopy_plugins import HingeRamp, LADRamp
 
 HINGE = {"theta": {"path": "theta", "s": -1.0}, "s": {"path": "s", "theta": 0.0}}
@@ -134,6 +134,11 @@ def test_columns_in_their_own_units(what, fit_intercept, C, path):
     else:
         X *= 1e4 if what == "units of 1e4" else 1e-6
     model = HingeRamp(X, y, C=C, kernel="linear", fit_intercept=fit_intercept, **HINGE[path])
+    if what == "a timestamp" and path == "s" and not fit_intercept:
+        # Responses are sums of terms of 1e18: where the first meets the threshold is not known.
+        with pytest.raises(TraceError, match=r"cannot be told from the rounding.*column 1"):
+            Homotopy(model).trace()
+        return
     certified(model)
 
 

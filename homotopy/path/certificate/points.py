@@ -165,7 +165,9 @@ class Points:
         count, columns = fresh.size, known.border.shape[1]
         u, scale, answers = np.empty((count, n)), np.empty((count, n)), np.zeros((count, 8))
         renamed = np.zeros(end)
+        # (A record with attributes, interpreted too.)
         settings = np.array([(slack, known.strict, origin is not None, False)], loops.SETTINGS)
+        settings = settings.view(np.recarray)
         point = stretch.alpha[rows], np.ascontiguousarray(stretch.b[rows]), w[rows]
         lines = slopes, corners, travel, np.empty((0, n)) if origin is None else finite(origin)
         loops.look(

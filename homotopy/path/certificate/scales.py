@@ -14,10 +14,10 @@ cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the te
 ``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
 of 1e12 that never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so
 badly that its own corners are one to it: its scale is at most 1e5 times their least distance, but
-for 16 eps of the terms of u_i and of its corners: no alpha of 16 digits comes nearer.  A border equation may be off by the rounding of its
-terms on the whole span as well: what goes to 0 with t came from larger numbers.  An alpha that has
-no scale of its own (no slope, and b makes up for all of its response) has the rounding of the
-largest border equation and of its response.
+for 16 eps of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A
+border equation may be off by the rounding of its terms on the whole span as well: what goes to 0
+with t came from larger numbers.  An alpha that has no scale of its own (no slope, and b makes up
+for all of its response) has the rounding of the largest border equation and of its response.
 """
 
 from __future__ import annotations
