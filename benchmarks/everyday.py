@@ -132,7 +132,7 @@ def specs(folder: str, quick: bool) -> Iterator[Spec]:
                             "folder": folder, "data": name, "form": form, "kernel": kernel,
                             "path": path, "C": C, "noise": NOISES[turn % 3], "seed": turn,
                         }  # fmt: skip
-                        if not quick or (name in QUICK and turn % 3 == 0):
+                        if not quick or (name in QUICK and turn % 4 == 0):
                             yield spec
 
 
