@@ -370,6 +370,7 @@ class _Trace:
         self.begun = self.settles = False
         self.guess: Guess | None = None
         self.ridge: tuple[int, float] | None = None
+        self.unsure: float | None = None
         self.earlier: Unproven | None = None
 
     def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
@@ -412,9 +413,13 @@ class _Trace:
         doubtful = doubtful or self.tracker.strain > STRAIN
         if len(path.segments) * self.problem.gram.size <= SMALL:
             doubtful = True
-        if not doubtful and self.tracker.doubt <= self.options.tolerances.repair:
+        if doubtful or self.tracker.doubt > self.options.tolerances.repair:
+            return path.certify().ok
+        if self.unsure is None:
             return True
-        return path.certify().ok
+        start = path.segments.start
+        since = start[(start - self.unsure) * (self.stop - self.start) >= 0.0]
+        return not since.size or path.certify(at=np.append(since, self.stop)).ok
 
     def allow(self, seconds: float) -> None:
         """Fail after so many seconds."""
@@ -747,8 +752,12 @@ class _Trace:
         jumped = tracker.now.jumps and tracker.rec.jump[tracker.now.jumps - 1].t == self.stop
         if self.start != self.stop and jumped:
             tracker.record_point()
+        doubt, checked = tracker.doubt, float(tracker.now.checked)
         if not tracker.correct():
             tracker.doubt = np.inf
+        elif doubt <= self.options.tolerances.repair < tracker.doubt:
+            # The last point was off and is no more: what lies between the last look and it is left.
+            self.unsure, tracker.doubt = checked, doubt
 
     # ------------------------------------------------------------------ jumps
 
