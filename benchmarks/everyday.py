@@ -15,7 +15,6 @@ that is spent on checking and correcting the point rather than on following the 
 from __future__ import annotations
 
 import contextlib
-import math
 import multiprocessing
 import os
 import sys
@@ -25,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import attrs
@@ -336,10 +336,6 @@ def ended(row: Mapping[str, Any]) -> str:
     return "ok" if row["ok"] else "uncertified"
 
 
-def geomean(values: list[float]) -> float:
-    return math.exp(float(np.mean(np.log(np.maximum(values, 1e-12))))) if values else math.nan
-
-
 def report(rows: list[dict[str, Any]]) -> Targets:
     """The distribution, the worst ten, everything that did not end well, and the targets."""
     done = [row for row in rows if ended(row) in ("ok", "uncertified")]
@@ -348,7 +344,7 @@ def report(rows: list[dict[str, Any]]) -> Targets:
     if fits:
         marks = (5, 25, 50, 75, 90, 95, 98, 100)
         print("  " + "  ".join(f"{p}%: {number(float(np.percentile(fits, p)))}" for p in marks))
-        print(f"  geometric mean {number(geomean(fits))}")
+        print(f"  geometric mean {number(geometric_mean(fits))}")
     print("the worst ten:")
     for row in sorted(done, key=lambda row: -row["fits"])[:10]:
         print(
@@ -364,9 +360,10 @@ def report(rows: list[dict[str, Any]]) -> Targets:
     lost = [row for row in rows if ended(row) in ("unfinished", "crashed")]
     slow = [row for row in done if row["fits"] > 10.0]
     again = [row for row in done if row["again"]]
-    ratio = geomean([row["certifying"] / row["seconds"] for row in done])
+    shares = [row["certifying"] / row["seconds"] for row in done]
+    ratio = geometric_mean(shares) if done else np.inf
     long = [row for row in done if row["seconds"] > SHORT]
-    mean = geomean(fits)
+    mean = geometric_mean(fits) if done else np.inf
 
     def share(some: list[Any]) -> str:
         return f"{len(some)} of {count} ({len(some) / count:.2%})"

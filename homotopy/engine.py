@@ -48,11 +48,10 @@ FOREVER = np.iinfo(np.int64).max
 BEAT = 0.1
 # An objective that rises at a jump by no more than this fraction does not.
 LEVEL = 1e-10
-# Where more than this part of a response is rounding a path is not taken on trust.
-STRAIN = 1e-9
-# Nor is one of so few numbers that to certify it takes no time.
-SMALL = 2000
-# A second attempt may take so many times as long as the first, and these seconds.
+# The certificate checks a path before it is returned if rounding is more than this part of a
+# response, or if the path has no more numbers than this, which takes no time.
+STRAIN, SMALL = 1e-9, 2000
+# The time limit of a second attempt: this many times the first one, plus some seconds.
 AGAIN, AT_LEAST = 3.0, 0.1
 # A span shorter than this fraction of its ends is empty.
 EMPTY = 1e-11
@@ -409,11 +408,11 @@ class _Trace:
     def _proven(self, path: Path) -> bool:
         """Whether every point of a path holds: by the tracker's account of it, or where that leaves
         a doubt by the certificate."""
-        doubtful = self.late or self.recovered or _climbs(path) or self.tracker.rests()
-        doubtful = doubtful or self.tracker.strain > STRAIN
-        if len(path.segments) * self.problem.gram.size <= SMALL:
-            doubtful = True
-        if doubtful or self.tracker.doubt > self.options.tolerances.repair:
+        tracker = self.tracker
+        small = len(path.segments) * self.problem.gram.size <= SMALL
+        forced = self.late or self.recovered or _climbs(path) or tracker.rests()
+        off = tracker.doubt > self.options.tolerances.repair or tracker.strain > STRAIN
+        if small or forced or off:
             return path.certify().ok
         if self.unsure is None:
             return True
@@ -422,7 +421,7 @@ class _Trace:
         return not since.size or path.certify(at=np.append(since, self.stop)).ok
 
     def allow(self, seconds: float) -> None:
-        """Fail after so many seconds."""
+        """Fail once this many seconds have passed."""
         self.budget = time.monotonic() + seconds
         if np.isfinite(seconds):
             self.tracker.pulse = self._pulse
@@ -756,7 +755,7 @@ class _Trace:
         if not tracker.correct():
             tracker.doubt = np.inf
         elif doubt <= self.options.tolerances.repair < tracker.doubt:
-            # The last point was off and is no more: what lies between the last look and it is left.
+            # The last point was off and has been corrected.  The points since the last look remain.
             self.unsure, tracker.doubt = checked, doubt
 
     # ------------------------------------------------------------------ jumps

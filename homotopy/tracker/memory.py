@@ -365,17 +365,16 @@ class Memory:
         segment.active = now.entries = part.stop
         now.segments += 1
 
-    def mend_end(self) -> bool:
-        """The end of the last segment is where the point has been refined to; False where it cannot
-        be."""
+    def mend_end(self) -> None:
+        """The end of the last segment is where the point has been refined to."""
         now, rec = self.now, self.rec
         k = int(now.segments) - (0 if now.open else 1)
         if not now.recording or k < 0:
-            return True
+            return
         segment, base = rec.segment[k], int(rec.segment[k - 1].active) if k else 0
         if now.jumps and rec.jump[now.jumps - 1].log_end > segment.log:
             # It ended before a jump, which is behind: here a new one begins.
-            return True
+            return
         index = rec.active[base : segment.active]
         # Those that have left their knots since are at the end of them.
         left = not np.any(rec.log.new[segment.log : now.logged] % 2)
@@ -383,8 +382,6 @@ class Memory:
             ends = slice(0 if segment.start == segment.stop else 1, 2)
             rec.alpha[ends, base : segment.active] = self.alpha[index]
             rec.border[k, ends] = self.b
-            return True
-        return False
 
     def log_changes(self, before: Index) -> None:
         """Write down pieces that were given directly."""

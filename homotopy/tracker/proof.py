@@ -232,13 +232,11 @@ def apply_change(form, lines, here, act, mov, now, part):  # type: ignore[no-unt
 
 @njit(**PART)
 def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
-    """Take the active coordinates back to where they should be; False where that takes an alpha out
-    of its knot."""
+    """Take the active coordinates back to where they should be, unless that takes an alpha out of
+    its knot."""
     solve_residuals(form, lines, here, act, mov, now, tol)
-    if first_out(lines, here, act, now, tol)[0] >= 0:
-        return False
-    apply_change(form, lines, here, act, mov, now, 1.0)
-    return True
+    if first_out(lines, here, act, now, tol)[0] < 0:
+        apply_change(form, lines, here, act, mov, now, 1.0)
 
 
 @njit(**PART)

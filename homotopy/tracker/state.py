@@ -55,8 +55,8 @@ GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = rang
 UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
 # Where a trace is: on its way; at a jump, about to flip, across it, at the end of a round, looking
-# ahead, on its way back; or at work on its factor, on its point
-# (with pivots or without), or asked how far that is off.
+# ahead, on its way back; or at work on its factor, correcting its point with pivots or without, or
+# measuring how far off it is.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, JUDGING = range(7, 11)
 

@@ -54,8 +54,6 @@ class Tolerances:
     refine : float
         A coordinate farther off than this, in parts of what is allowed (`homotopy.tracker.proof`),
         is solved for at once.
-    sharp : float
-        The same where u has been recomputed.
     repair : float
         One farther off than this is removed by settling, which respects every bound.
     carried : float
@@ -102,7 +100,6 @@ class Tolerances:
     light: float = 1e-10
     held: float = 1e-9
     refine: float = 0.05
-    sharp: float = 0.05
     repair: float = 1.0
     carried: float = 1e-12
     strayed: float = 1e-10

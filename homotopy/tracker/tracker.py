@@ -469,7 +469,7 @@ class Tracker(Memory):
             self.rebuild(0.0)
         first = off = self.off_by(target)
         for _ in range(CORRECTIONS):
-            if off <= tol.sharp or not now.actives:
+            if off <= tol.refine or not now.actives:
                 break
             last = off
             off = self._sharpened(target, off)
@@ -480,8 +480,9 @@ class Tracker(Memory):
                 off = self.off_by(target)
             if not off < 0.5 * last:
                 break
-        mended = now.in_jump != state.ON_WAY or not now.along or self.mend_end()
-        self.doubt = max(self.doubt, first if mended else max(first, off))
+        if now.in_jump == state.ON_WAY and now.along:
+            self.mend_end()
+        self.doubt = max(self.doubt, first, off)
         return off <= tol.repair
 
     def _sharpened(self, target: Array, off: float) -> float:

@@ -519,14 +519,19 @@ def test_tiny_features_stand_on_no_corner(kind, path, factor):
     assert certificate.ok, str(certificate)
 
 
-def test_an_alpha_that_is_zero_where_the_path_ends():
-    """All alpha go to 0 with the cost: their scale is what they were."""
+def vanishing_cost():
+    """A classifier whose cost goes to 0, and all alpha with it."""
     X = features(20, 3, 2)
     y = labels(X, 2)
-    model = Toy(
+    return Toy(
         LinearGram(X * y[:, None]), (1.0, 0.0),
         lambda t: (Slope("L", t), Knot("E", 1.0), Slope("R", 0.0)), border=y[:, None],
     )  # fmt: skip
+
+
+def test_an_alpha_that_is_zero_where_the_path_ends():
+    """All alpha go to 0 with the cost: their scale is what they were."""
+    model = vanishing_cost()
     found = Homotopy(model).trace()
     assert np.abs(found.alpha(0.0)).max() < 1e-10
     assert found.certify().ok, str(found.certify())
@@ -702,12 +707,7 @@ def test_corners_that_are_one_number_to_rounding():
 def test_a_path_that_ends_at_zero_but_for_rounding():
     """All slopes go to 0 with t, which is 1e-28, 1e-30 and 1e-33 before it is 0: alpha is what
     rounding has left of it."""
-    X = features(20, 3, 2)
-    y = labels(X, 2)
-    model = Toy(
-        LinearGram(X * y[:, None]), (1.0, 0.0),
-        lambda t: (Slope("L", t), Knot("E", 1.0), Slope("R", 0.0)), border=y[:, None],
-    )  # fmt: skip
+    model = vanishing_cost()
     path = Homotopy(model).trace()
     s = path.segments
     last = slice(int(s.offset[-2]), None)
