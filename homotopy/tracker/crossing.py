@@ -32,6 +32,7 @@ from homotopy.tracker.pivots import (
 )
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.rates import corner_now, near_a_of, slope_value
+from homotopy.tracker.reference import by_reference
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
@@ -439,10 +440,9 @@ def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[n
     return GO
 
 
-@njit(**OUTER)
-def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
-    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
-    now, tol, opt = now[0], tol[0], opt[0]
+@njit(**PART)
+def run_on(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+    """The loop of `run`."""
     while True:
         phase = now.in_jump
         if phase in (ON_WAY, ACROSS):
@@ -475,3 +475,20 @@ def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[n
             code = ARRIVED
         if code != GO:
             return code
+
+
+@njit(**OUTER)
+def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
+    return run_on(
+        by_reference(form),
+        by_reference(lines),
+        by_reference(here),
+        by_reference(act),
+        by_reference(mov),
+        by_reference(win),
+        by_reference(rec),
+        now[0],
+        tol[0],
+        opt[0],
+    )

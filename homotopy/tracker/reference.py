@@ -1,0 +1,83 @@
+"""Named tuples of arrays that compiled functions share by reference.
+
+Numba hands a named tuple on by value: all the arrays in it, at every call.  With some sixty of them
+that is most of what there is to compile.  `by_reference` stores the tuple once and returns a
+pointer; reading a field is a load from there.  Interpreted it is the tuple itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.core.datamodel.models import PointerModel, PrimitiveModel
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, register_model
+
+__all__ = ["by_reference"]
+
+
+class Reference(types.Type):  # type: ignore[misc]
+    """A pointer to a named tuple that does not change."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        digest = hashlib.sha256(target.name.encode()).hexdigest()[:16]
+        super().__init__(name=f"Reference({digest})")
+
+    @property
+    def key(self) -> Any:
+        return self.target
+
+
+@register_model(Reference)
+class _Pointer(PointerModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Reference) -> None:
+        self._pointee_model = manager.lookup(kind.target)
+        self._pointee_be_type = self._pointee_model.get_value_type()
+        PrimitiveModel.__init__(self, manager, kind, self._pointee_be_type.as_pointer())
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):  # type: ignore[misc]
+    key = Reference
+
+    def generic_resolve(self, reference: Reference, name: str) -> Any:
+        target = reference.target
+        if name in target.fields:
+            return target.types[target.fields.index(name)]
+        return None
+
+
+@lower_getattr_generic(Reference)  # type: ignore[untyped-decorator]
+def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
+    place = kind.target.fields.index(name)
+    zero, field = cgutils.int32_t(0), cgutils.int32_t(place)
+    load = builder.load(builder.gep(value, [zero, field], inbounds=True))
+    # Nothing is written there any more, so a loop need not read it again.
+    load.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return load
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _stored(typing: Any, value: Any) -> Any:
+    """Store `value` on the stack of the caller; a pointer to it."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = cgutils.alloca_once_value(builder, given[0])
+        # To the optimiser this is another pointer: no load from it can be moved above the store.
+        kind = ir.FunctionType(place.type, [place.type])
+        return builder.asm(kind, "", "=r,0,~{memory}", [place], True, name="reference")
+
+    return Reference(value)(value), generate
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+by_reference = _same if config.DISABLE_JIT else _stored
