@@ -9,7 +9,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from homotopy.model import Problem
-from homotopy.tracker.tables import spacing
 
 __all__ = ["cause_of_trouble"]
 
@@ -72,7 +71,9 @@ def _far_corners(problem: Problem, t: float) -> str:
     """Corners far from 0 beside the distances between them."""
     corner = problem.polylines.at(t).corner
     away = float(np.median(np.abs(corner[np.isfinite(corner)]))) if corner.size else 0.0
-    apart = spacing(problem, t)
+    with np.errstate(invalid="ignore"):
+        apart = np.diff(corner, axis=1)
+    apart = np.where(apart > 0.0, apart, np.inf).min(axis=1, initial=np.inf)
     apart = apart[np.isfinite(apart)]
     if not apart.size or not away > OFFSET * float(np.median(apart)):
         return ""

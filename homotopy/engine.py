@@ -50,7 +50,7 @@ BEAT = 0.1
 LEVEL = 1e-10
 # The certificate checks a path before it is returned if rounding is more than this part of a
 # response, or if the path has no more numbers than this, which takes no time.
-STRAIN, SMALL = 1e-9, 2000
+STRAIN, SMALL = 1e-5, 2000
 # The time limit of a second attempt: this many times the first one, plus some seconds.
 AGAIN, AT_LEAST = 3.0, 0.1
 # A span shorter than this fraction of its ends is empty.
@@ -411,7 +411,7 @@ class _Trace:
         tracker = self.tracker
         small = len(path.segments) * self.problem.gram.size <= SMALL
         forced = self.late or self.recovered or _climbs(path) or tracker.rests()
-        off = tracker.doubt > self.options.tolerances.repair or tracker.strain > STRAIN
+        off = tracker.doubt > self.options.tolerances.repair or tracker.now.strain > STRAIN
         if small or forced or off:
             return path.certify().ok
         if self.unsure is None:
@@ -489,7 +489,7 @@ class _Trace:
             tracker.refresh()
         self._leave_corners()
         if free or not standing:
-            tracker.doubt = tracker.off_by(problem.target(self.start))
+            tracker.doubt = tracker.off
         self.first_piece, self.begun = tracker.piece.copy(), True
         if self.callback is not None and not problem.unanchored(self.start).size:
             self.first_objective = problem.objective(
@@ -519,7 +519,7 @@ class _Trace:
         tracker.load_model(self.start, self.stop)
         tracker.head_along(self.start)
         tracker.refresh()
-        if not tracker.off_by(target) <= tol.repair:
+        if not tracker.off <= tol.repair:
             return False
         tracker.rebuild(tol.well)
         self.guess = guess
@@ -532,10 +532,10 @@ class _Trace:
         if not problem.gram.semidefinite:
             self._descend(snap, None)
         tracker.settle(problem.start, snap, target)
-        off = tracker.off_by(target)
+        off = tracker.off
         if not off <= tol.repair:
             tracker.settle(problem.start, snap, target)
-            off = tracker.off_by(target)
+            off = tracker.off
         if not off <= tol.accepted:
             raise TraceError(
                 f"the start could not be made exact: it is off by {off:.2g} times what rounding "
@@ -829,7 +829,7 @@ class _Trace:
             tracker.log_changes(before)
         tracker.settle(t, snap, target)
         tracker.end_crossing(t)
-        off = tracker.off_by(target)
+        off = tracker.off
         if not off <= self.options.tolerances.accepted:
             raise TraceError(
                 f"the jump at {self._place()} could not be made exact: it is off by {off:.2g} "

@@ -33,6 +33,7 @@ from homotopy.tracker.pivots import (
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.rates import corner_now, near_a_of, slope_value
 from homotopy.tracker.reference import by_reference
+from homotopy.tracker.sizes import factor_error, measure
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
@@ -471,7 +472,9 @@ def run_on(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
             refine(form, lines, here, act, mov, now, tol)
             code = ARRIVED
         else:
+            measure(lines, here, act, win, now, tol)
             now.off = worst_off(lines, here, act, now)
+            now.factor_off = factor_error(form, here, act, mov, now)
             code = ARRIVED
         if code != GO:
             return code

@@ -29,7 +29,7 @@ from homotopy.tracker.state import (
     WALLS,
 )
 from homotopy.tracker.ties import end_rate, idle_end, linger, turn
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.tolerances import ARRIVAL, EPS
 from homotopy.tracker.windows import (
     close_window,
     gone_by_place,
@@ -248,7 +248,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         length = allowed
     # What happens within rounding of the end happens at the end; a fast alpha must not go the rest
     # of the way for that.
-    arrived = left - length <= 1e-13 * max(abs(now.stop), abs(now.start)) and not cut
+    arrived = left - length <= ARRIVAL * max(abs(now.stop), abs(now.start)) and not cut
     after = now.stop if arrived else now.tau + now.sign * length
     if not arrived and abs(after) < 0.01 * abs(now.tau):
         # Where t shrinks a hundredfold its rounding is that of the large one: stop just short of

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
-from homotopy.tracker.tables import empty_lines
+from homotopy.tracker.tables import empty_lines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, record
 
 __all__ = ["Memory"]
@@ -74,8 +74,8 @@ class Memory:
         self._now = state.records(np.zeros(1, state.NOW))
         self.now: Any = state.Numbers(self._now)
         self._every = np.arange(n)
-        # How far the path was off at worst, and what of a response may have been rounding.
-        self.repairs, self.doubt, self.strain = 0, 0.0, 0.0
+        # How far the path was off at worst.
+        self.repairs, self.doubt = 0, 0.0
         # Called at every pause; may raise to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route was when it last moved on, and the steps and repairs by then.
@@ -83,9 +83,9 @@ class Memory:
         self._started = False
         self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
-        self._known_corners: tuple[float, Array, Array] | None = None
+        # Where corners were last measured.
+        self._corners_at: float | None = None
         self._corners_move = bool(np.any(problem.polylines.corner1))
-        self._length = np.sqrt(self.gram.sizes)
         self._set_form()
         self._set_coordinates()
         self._set_motion()
@@ -93,6 +93,7 @@ class Memory:
         self._record_room(256, 8192, 4096, 64)
         corners = problem.polylines.corner0.shape[1]
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
+        self.fill_model(np.zeros((n, corners), np.int8))
         self.lines = self.model_lines
         now, options = self.now, self.windows
         # Nobody has rested on a jump corner yet (0 is long ago).
@@ -148,7 +149,7 @@ class Memory:
         # Where Q is semidefinite all of 1 / bend is left, but for rounding.
         now.floor = 0.5 if gram.semidefinite else 1e-12
         now.slanted = bool(np.any(self.problem.polylines.curvature))
-        fence.root = np.sqrt(spot.weight)
+        fence.root, spot.length = np.sqrt(spot.weight), np.sqrt(gram.sizes)
         now.largest_root = float(fence.root.max())
         now.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
         now.b_weight = float(np.abs(self.border).max(initial=0.0)) / now.unit
@@ -191,7 +192,6 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = state.records(np.zeros(m, state.COLUMN))
-        self._most_mass = 0.0
         packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
@@ -292,6 +292,12 @@ class Memory:
             + 4 * int(now.flips + now.walls),
             rec.jump.size * (2 if now.jumps + 4 >= rec.jump.size else 1),
         )
+
+    def fill_model(self, kind: Any) -> None:
+        """Write down the model's polylines, with corners of this kind."""
+        lines = self.problem.polylines
+        corner, slope = (lines.corner0, lines.corner1), (lines.slope0, lines.slope1)
+        fill(self.model_lines, slope, corner, lines.curvature, kind)
 
     # ------------------------------------------------------------------ reading
 
@@ -414,13 +420,11 @@ class Memory:
             for name, array in members._asdict().items()
             if (group, name) not in (("here", "border"), ("act", "column"))
         }
-        numbers = (
-            self.repairs, self.doubt, *self._anchor, self._started, self._settling_at, self.strain
-        )  # fmt: skip
+        numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
         return arrays | {
             "now": _plain(self._now),
             "column": _plain(self.column),
-            "numbers": np.array([*numbers, self._most_mass], dtype=float),
+            "numbers": np.array(numbers, dtype=float),
         }
 
     def restore_state(self, saved: Mapping[str, Any]) -> None:
@@ -453,7 +457,6 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.doubt, t, steps, before, started, at, *rest = saved["numbers"].tolist()
+        repairs, self.doubt, t, steps, before, started, at = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
         self._started, self._settling_at = bool(started), at
-        self.strain, self._most_mass = rest

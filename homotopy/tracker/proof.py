@@ -36,7 +36,7 @@ from homotopy.tracker.rates import (
     rate_of,
 )
 from homotopy.tracker.state import GO, ROWS
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.tolerances import ARRIVAL, EPS
 
 __all__ = ["correct", "off_course", "refine", "worst_off"]
 
@@ -140,6 +140,10 @@ def off_border(act, now, c):  # type: ignore[no-untyped-def]
     column = act.column[c]
     equations = 1.0 + now.actives + act.column.size
     allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
+    if now.t == now.last:
+        # Flat coordinates have come to the end of the span, active ones nearly.
+        ends = max(abs(now.first), abs(now.last))
+        allowed += ARRIVAL * ends * abs(column.along - column.target_rate)
     return part_of(abs(column.off), allowed + SHARE * LITTLE_U * column.weight)
 
 

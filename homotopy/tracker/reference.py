@@ -11,8 +11,8 @@ import hashlib
 from typing import Any
 
 from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
+from numba import types
+from numba.core import cgutils, config
 from numba.core.datamodel.models import PointerModel, PrimitiveModel
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
@@ -21,7 +21,7 @@ from numba.extending import intrinsic, register_model
 __all__ = ["by_reference"]
 
 
-class Reference(types.Type):  # type: ignore[misc]
+class Reference(types.Type):
     """A pointer to a named tuple that does not change."""
 
     def __init__(self, target: Any) -> None:
@@ -35,25 +35,26 @@ class Reference(types.Type):  # type: ignore[misc]
 
 
 @register_model(Reference)
-class _Pointer(PointerModel):  # type: ignore[misc]
+class _Pointer(PointerModel):
     def __init__(self, manager: Any, kind: Reference) -> None:
         self._pointee_model = manager.lookup(kind.target)
         self._pointee_be_type = self._pointee_model.get_value_type()
-        PrimitiveModel.__init__(self, manager, kind, self._pointee_be_type.as_pointer())
+        pointer = self._pointee_be_type.as_pointer()
+        PrimitiveModel.__init__(self, manager, kind, pointer)  # type: ignore[no-untyped-call]
 
 
 @infer_getattr
-class _Fields(AttributeTemplate):  # type: ignore[misc]
+class _Fields(AttributeTemplate):
     key = Reference
 
-    def generic_resolve(self, reference: Reference, name: str) -> Any:
+    def generic_resolve(self, reference: Reference, name: str) -> Any:  # type: ignore[override]
         target = reference.target
         if name in target.fields:
             return target.types[target.fields.index(name)]
         return None
 
 
-@lower_getattr_generic(Reference)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(Reference)  # type: ignore[no-untyped-call, untyped-decorator]
 def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
     place = kind.target.fields.index(name)
     zero, field = cgutils.int32_t(0), cgutils.int32_t(place)
@@ -63,12 +64,12 @@ def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) ->
     return load
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _stored(typing: Any, value: Any) -> Any:
     """Store `value` on the stack of the caller; a pointer to it."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = cgutils.alloca_once_value(builder, given[0])
+        place = cgutils.alloca_once_value(builder, given[0])  # type: ignore[no-untyped-call]
         # To the optimiser this is another pointer: no load from it can be moved above the store.
         kind = ir.FunctionType(place.type, [place.type])
         return builder.asm(kind, "", "=r,0,~{memory}", [place], True, name="reference")
@@ -80,4 +81,4 @@ def _same(value: Any) -> Any:
     return value
 
 
-by_reference = _same if config.DISABLE_JIT else _stored
+by_reference: Any = _same if getattr(config, "DISABLE_JIT", False) else _stored

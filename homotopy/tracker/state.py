@@ -58,7 +58,7 @@ UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 # ahead, on its way back; or at work on its factor, correcting its point with pivots or without, or
 # measuring how far off it is.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
-FACTORING, REFINING, SHARPENING, JUDGING = range(7, 11)
+FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 
 REAL, WHOLE = "f8", "i8"
 
@@ -79,21 +79,23 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # carried along by the moving slopes, the distance from low and high corner (on a knot:
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
 # the response is from where alpha says (and how fast that grows); the least distance between two of
-# its corners, and the size of its nearest one, or of most where that is less; its piece (slope j
+# its corners, the size of its nearest one, and that of most where it is less; the length of its row
+# of features; its piece (slope j
 # is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and
 # marks; who is idle stands on a knot without being in the factor, because it depends on others
 # there and none of them has an end.
 SPOT = _dtype(
-    "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart usual",
+    "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart nearest usual "
+    "length",
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
-# target on this route, the target at t = 0 and its rate, balance of the moving slopes along and
-# across, the size of the terms of the balance, and what they can be on the whole span, by how much
-# it is off where that is known, and space.
+# target on this route, the target where u was last recomputed, that at t = 0 and its rate, balance
+# of the moving slopes along and across, the size of the terms of the balance, and what they can be
+# on the whole span, by how much it is off where that is known, and space.
 COLUMN = _dtype(
-    "b rate lift target_rate aim moves along across short mass slide begun seen kept rest weight "
-    "most off",
+    "b rate lift target_rate target aim moves along across short mass slide begun seen kept rest "
+    "weight most off",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
@@ -109,10 +111,12 @@ NOW = _dtype(
     "floor "
     # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
     # largest speed of who is excused from its corners; how far the point is off in parts of what is
-    # allowed (see `proof`), the sum of |phi||alpha| that this is a matter of, the terms of the
-    # equations that b comes from, over |B|, and t when u was last recomputed
+    # allowed (see `proof`), and how far the factor is (see `sizes`); the sum of |phi||alpha| that
+    # this is a matter of, and the most that was, the terms of the equations that b comes from, over
+    # |B|, the largest part of a response that may have been rounding, and t when u was last
+    # recomputed
     "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "
-    "slack_speed off mass middle checked "
+    "slack_speed off factor_off mass most_mass middle strain checked "
     # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
     "mass_along mass_across carrying square_along square_across "
     # the objective: sums over the flat coordinates of 1, t and t^2

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from homotopy.model import Problem
 from homotopy.tracker.state import CORNER, SLOPE, Lines, records
 
-__all__ = ["empty_lines", "fill", "loss_terms", "nearest_corner", "scales", "spacing"]
+__all__ = ["empty_lines", "fill", "loss_terms", "scales"]
 
 Array = npt.NDArray[np.float64]
 
@@ -44,30 +44,6 @@ def scales(problem: Problem, ends: tuple[float, ...]) -> tuple[Array, Array]:
     slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
     height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
     return np.where(np.isfinite(scale), scale, 0.0), height
-
-
-def nearest_corner(problem: Problem, t: float) -> Array:
-    """For each coordinate the size of the terms of its smallest corner at t that is not 0 (else 0):
-    what rounding does to a corner is a matter of them."""
-    lines = problem.polylines
-    with np.errstate(invalid="ignore"):
-        size = np.abs(lines.corner0) + np.where(
-            lines.corner1 == 0.0, 0.0, np.abs(lines.corner1 * t)
-        )
-    real = np.isfinite(size) & (size > 0.0)
-    least = np.where(real, size, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(least), least, 0.0)
-
-
-def spacing(problem: Problem, t: float) -> Array:
-    """For each coordinate the least distance between two of its corners at t: a target of 1e8 with
-    a threshold of 1 has to be known to a fraction of 1."""
-    corner = problem.polylines.at(t).corner
-    if corner.shape[1] < 2:
-        return np.full(len(corner), np.inf)
-    with np.errstate(invalid="ignore"):
-        apart = np.diff(corner, axis=1)
-    return np.asarray(np.where(apart > 0.0, apart, np.inf).min(axis=1))
 
 
 def loss_terms(problem: Problem, start: float, stop: float) -> Array:

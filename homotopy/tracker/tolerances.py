@@ -22,6 +22,8 @@ import numpy.typing as npt
 
 __all__ = ["EPS", "Tolerances", "Windows", "record"]
 
+# What happens within this fraction of the end of a route happens at the end.
+ARRIVAL = 1e-13
 EPS = float(np.finfo(np.float64).eps)
 
 

@@ -27,8 +27,8 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
 from homotopy.tracker.memory import Memory
-from homotopy.tracker.tables import fill, loss_terms, nearest_corner, scales, spacing
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.sizes import corner_sizes
+from homotopy.tracker.tables import fill, loss_terms, scales
 
 __all__ = ["Tracker"]
 
@@ -42,9 +42,6 @@ WHILE = 0.05
 # Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
 # for each that changes piece, a start from anywhere many more); recomputations of u likewise.
 STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
-# The scale of a response is at least this fraction of its nearest corner: what is then taken for
-# zero is the rounding of that corner.
-CORNER = 1e-4
 # Times in a row that the point is solved for what it is off by; each must halve that.
 CORRECTIONS = 4
 # A response stands on a jump corner within this fraction of its size.
@@ -95,10 +92,8 @@ class Tracker(Memory):
 
     def load_model(self, start: float, stop: float) -> None:
         """Take up the model's polylines between two t of the span, with scales and losses."""
-        lines, problem, now = self.problem.polylines, self.problem, self.now
-        kind = problem.kinds_within(start, stop)
-        corner, slope = (lines.corner0, lines.corner1), (lines.slope0, lines.slope1)
-        fill(self.model_lines, slope, corner, lines.curvature, kind)
+        problem, now = self.problem, self.now
+        self.fill_model(problem.kinds_within(start, stop))
         self.set_scales((start, stop))
         self.model_lines = self.model_lines._replace(terms=loss_terms(problem, start, stop))
         now.first, now.last = start, stop
@@ -318,9 +313,9 @@ class Tracker(Memory):
     def _imply(self) -> None:
         """On slanted pieces u is where alpha says; see `rates.imply`."""
         spot, now = self.here.spot, self.now
-        spot.miss[:] = 0.0
-        bent = np.flatnonzero(spot.bend)
-        if bent.size:
+        if now.slanted:
+            spot.miss[:] = 0.0
+            bent = np.flatnonzero(spot.bend)
             slope = self.lines.slope[bent, self.piece[bent] // 2]
             lift = (self.lift[bent] + slope.bend * self.shift[bent]) * now.mu
             value = slope.at + slope.rate * now.t + lift
@@ -328,79 +323,17 @@ class Tracker(Memory):
             spot.miss[bent], self.u[bent] = self.u[bent] - place, place
 
     def _measure(self, square: float) -> None:
-        """The sizes that tolerances are made of; `square` is ``|w|^2``."""
-        now, b = self.now, np.abs(self.b)
-        now.norm = float(np.sqrt(self.gram.sizes @ self.alpha**2))
+        """The sizes that tolerances are made of, and how far the point and the factor are off;
+        `square` is ``|w|^2``."""
+        now = self.now
         t = float(now.t) if self._started and not now.settling else self._settling_at
-        nearest, apart = self._corners(t)
-        scale = CORNER * nearest
-        if b.size:
-            now.norm += float(b.sum()) / float(np.sqrt(now.rho))
-            weight = np.abs(self.border)
-            np.maximum(scale, 0.01 * (weight @ b), out=scale)
-            self.column.weight[:] = weight.T @ np.abs(self.alpha) + np.abs(self.problem.target(t))
-        self.here.fence["scale"] = scale
-        self.here.spot.height[:] = self._largest_alpha()
-        now.length = float(np.sqrt(max(square, 0.0)))
-        # Alphas that were larger leave their rounding behind.
-        now.most_norm = max(now.most_norm, now.norm)
-        self.here.spot.apart[:] = apart
-        self._measure_terms(nearest)
-        now.checked = now.t
-        now.noise = self.tolerances.rounding * EPS * now.most_norm
-
-    def _largest_alpha(self) -> Array:
-        """What alpha of each coordinate can be: its largest slope, or what the balance bears; 0 if
-        neither is known."""
-        slope = self.here.spot.slope
-        height = np.where(slope > 0.0, slope, INF)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = self.column.weight / np.abs(self.border)
-        share = np.where(share > 0.0, share, INF).min(axis=1, initial=INF)
-        most = np.minimum(height, share)
-        return np.asarray(np.where(np.isfinite(most), most, 0.0))
-
-    def _corners(self, t: float) -> tuple[Array, Array]:
-        """For each coordinate its nearest corner at t, and how far two of its corners are apart."""
-        if self._known_corners is None or (self._corners_move and self._known_corners[0] != t):
-            nearest = nearest_corner(self.problem, t)
-            self._known_corners = t, nearest, spacing(self.problem, t)
-            real = nearest[nearest > 0.0]
-            middle = float(np.median(real)) if real.size else float(self.now.size_scale)
-            usual = np.where(nearest > 0.0, np.minimum(nearest, middle), middle)
-            self.here.spot.usual[:] = usual
-        return self._known_corners[1:]
-
-    def _measure_terms(self, nearest: Array) -> None:
-        """The sizes of terms that `homotopy.tracker.proof` goes by."""
-        now, length, size = self.now, self._length, np.abs(self.alpha)
-        now.mass = float(length @ size)
-        self._most_mass = max(self._most_mass, now.mass)
-        steep = np.flatnonzero((self.piece % 2 == 1) & (length > 0.0))
-        # w solves the equations of those on knots: their rounding is in every u.
-        corner = self.lines.corner[steep, self.piece[steep] // 2]
-        terms = (np.abs(corner.at) + np.abs(corner.rate * now.t)) / length[steep]
-        now.mass += float(terms.max(initial=0.0))
-        size_of_u, spot = np.abs(self.u), self.here.spot
-        least = np.minimum(np.maximum(size_of_u, spot.usual), spot.apart)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            strain = EPS * (now.mass * length + size_of_u) / least
-        self.strain = max(self.strain, float(np.nanmax(strain, initial=0.0)))
-        if self.b.size:
-            # In the border an alpha counts for as much as it can be: t may be off by a few eps of
-            # the span, and those that have been larger leave their rounding behind.
-            most = np.abs(self.border).T @ np.maximum(size, self.here.spot.slope)
-            moves = abs(now.last - now.first) * np.abs(self.column.moves)
-            self.column.most[:] = most + moves + np.abs(self.column.aim)
-            now.middle = self._middle(nearest)
-
-    def _middle(self, nearest: Array) -> float:
-        """The usual size of the terms of the equations that b is found from, for B = 1."""
-        most = float(np.abs(self.border).max())
-        index = self.active if self.now.actives else self._every
-        terms = self._length[index] * self.now.mass + nearest[index]
-        terms += np.abs(self.border[index]) @ np.abs(self.b)
-        return float(np.median(terms)) / most if most else 0.0
+        if self._corners_at is None or (self._corners_move and self._corners_at != t):
+            self._corners_at = t
+            work, scale = self.win.sums, float(now.size_scale)
+            corner_sizes(self.model_lines.corner, self.here.spot, work, t, scale)
+        now.length = np.sqrt(max(square, 0.0))
+        self.column.target[:] = self.problem.target(t)
+        self._phase(state.MEASURING)
 
     def _sizes(self) -> Array:
         return np.maximum(self.size_of_u(), TINY)
@@ -424,12 +357,10 @@ class Tracker(Memory):
         most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
         return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
-    @QUIET
-    def off_by(self, target: Array) -> float:
-        """How far the point is off, in parts of what is allowed (`homotopy.tracker.proof`); u must
-        have been recomputed."""
-        self.column.off[:] = self.border.T @ self.alpha - target
-        self._phase(state.JUDGING)
+    @property
+    def off(self) -> float:
+        """How far the point is off, in parts of what is allowed (`homotopy.tracker.proof`), when u
+        was last recomputed."""
         return float(self.now.off)
 
     def _phase(self, phase: int) -> None:
@@ -457,27 +388,28 @@ class Tracker(Memory):
             return
         self.settle_here()
         self.refresh()
-        self.doubt = max(self.doubt, self.off_by(self.problem.target(now.t)))
+        self.doubt = max(self.doubt, self.off)
 
     def correct(self) -> bool:
         """Recompute u and solve for what it is off by; True where nothing is left of it."""
-        now, tol, target = self.now, self.tolerances, self.problem.target(self.now.t)
+        now, tol = self.now, self.tolerances
         self.refresh()
         # What was updated with every pivot is made anew.
         now.ready = 0
-        if self._factor_off() > tol.drifted:
+        if now.factor_off > tol.drifted:
             self.rebuild(0.0)
-        first = off = self.off_by(target)
+            self.refresh()
+        first = off = self.off
         for _ in range(CORRECTIONS):
             if off <= tol.refine or not now.actives:
                 break
             last = off
-            off = self._sharpened(target, off)
+            off = self._sharpened()
             if off > tol.repair and not off < 0.5 * last:
                 # An alpha is in the way: it leaves its knot.
                 self._phase(state.REFINING)
                 self.refresh()
-                off = self.off_by(target)
+                off = self.off
             if not off < 0.5 * last:
                 break
         if now.in_jump == state.ON_WAY and now.along:
@@ -485,34 +417,16 @@ class Tracker(Memory):
         self.doubt = max(self.doubt, first, off)
         return off <= tol.repair
 
-    def _sharpened(self, target: Array, off: float) -> float:
-        """How far the point is off after it has been solved for what it is off by, `off` where that
-        does not make it better."""
-        alpha, b = self.alpha.copy(), self.b
+    def _sharpened(self) -> float:
+        """Solve for what the point is off by, and undo that if it is no better; return how far it
+        is off then."""
+        alpha, b, off = self.alpha.copy(), self.b, self.off
         self._phase(state.SHARPENING)
         self.refresh()
-        better = self.off_by(target)
-        if better < off:
-            return better
-        self.alpha[:], self.b = alpha, b
-        self.refresh()
-        return off
-
-    def _factor_off(self) -> float:
-        """How far the factor is from its matrix, each coordinate on its own scale, along a generic
-        direction.  It is updated with every pivot; the error of one is multiplied by the next."""
-        now, index = self.now, self.active
-        size = index.size
-        if not size:
-            return 0.0
-        bend = self.here.spot.bend[index]
-        extra = np.divide(1.0, bend, out=np.zeros(size), where=bend > 0.0)
-        own = np.sqrt(np.maximum(self.here.spot.weight[index] + extra, TINY))
-        x = (np.modf(0.6180339887498949 * np.arange(1.0, size + 1.0))[0] - 0.5) / own
-        factor, border = np.triu(self.act.factor[:size, :size]), self.border[index]
-        wanted = self.gram.combine(index, x)[index] + now.rho * (border @ (border.T @ x))
-        off = factor.T @ (factor @ x) - wanted - extra * x
-        return float((np.abs(off) / own).max()) / float(np.sqrt(size))
+        if not self.off < off:
+            self.alpha[:], self.b = alpha, b
+            self.refresh()
+        return self.off
 
     def settle_here(self) -> None:
         """Make the point exact where the route stands, and take the route up again."""
@@ -542,9 +456,9 @@ class Tracker(Memory):
 
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
-        if self._most_mass > FALLEN * self.now.mass:
+        if self.now.most_mass > FALLEN * self.now.mass:
             # Rounding of alphas that were much larger counts by now: it is taken back while small.
-            self._most_mass = float(self.now.mass)
+            self.now.most_mass = self.now.mass
             return OFTEN
         moved = np.count_nonzero(self.alpha) / max(self.now.actives, 1)
         least = self.tolerances.refresh
@@ -618,7 +532,7 @@ class Tracker(Memory):
             snap.kind,
         )
         now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 0
-        now.most_norm = self._most_mass = 0.0
+        now.most_norm = now.most_mass = 0.0
         # Polylines that stand still are read at t = 0.
         kept_t, now.t, self._settling_at = now.t, 0.0, t
         now.mu = now.tau = 0.0

@@ -326,7 +326,7 @@ def test_a_mistake_in_alpha_is_noticed_and_mended():
         if len(seen) < 3 and tracker.now.actives > 2:
             tracker.alpha[tracker.active[1]] *= 1.0 + 1e-5
             tracker.refresh()
-            seen.append(tracker.off_by(tracker.problem.target(tracker.now.t)))
+            seen.append(tracker.off)
             # Have it looked at before the next step.
             tracker.now.due = 0
 

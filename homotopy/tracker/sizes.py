@@ -1,0 +1,220 @@
+"""The sizes that tolerances and the yardstick (`homotopy.tracker.proof`) are made of.
+
+They are measured wherever u has been recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.compiling import OUTER, PART
+from homotopy.tracker.rates import add_row, response
+from homotopy.tracker.state import ROWS
+from homotopy.tracker.tolerances import EPS
+
+__all__ = ["corner_sizes", "factor_error", "measure"]
+
+# The scale of a response is at least this fraction of its nearest corner: what is then taken for
+# zero is the rounding of that corner.
+CORNER = 1e-4
+# It is also at least this fraction of the part of the border in it.
+BORDER = 0.01
+GOLDEN, TINY = 0.6180339887498949, 1e-300
+
+
+@njit(**PART)
+def middle_of(values, count):  # type: ignore[no-untyped-def]
+    """The median of the first `count` values (the larger of two), which are reordered."""
+    low, high, wanted = 0, count - 1, count // 2
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return values[wanted]
+
+
+@njit(**OUTER)
+def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-def]
+    """Measure the corners of each coordinate at t.
+
+    `nearest` is the size of the terms of its nearest corner that is not 0 (rounding of a corner is
+    a matter of its terms), `apart` the least distance between two of its corners, `usual` the
+    nearest corner, but no more than the median over all, or `otherwise` if all corners are 0.
+    """
+    count = 0
+    for i in range(spot.size):
+        least = apart = np.inf
+        before = np.nan
+        for j in range(corner.shape[1]):
+            at, moved = corner[i, j].at, 0.0
+            if corner[i, j].rate != 0.0:
+                moved = corner[i, j].rate * t
+            size, here = abs(at) + abs(moved), at + moved
+            if 0.0 < size < least:
+                least = size
+            if 0.0 < here - before < apart:
+                apart = here - before
+            before = here
+        spot[i].apart, spot[i].nearest = apart, least if least < np.inf else 0.0
+        if spot[i].nearest > 0.0:
+            work[count] = spot[i].nearest
+            count += 1
+    middle = middle_of(work, count) if count else otherwise
+    for i in range(spot.size):
+        nearest = spot[i].nearest
+        spot[i].usual = min(nearest, middle) if nearest > 0.0 else middle
+
+
+@njit(**PART)
+def measure_columns(here, act, now):  # type: ignore[no-untyped-def]
+    """By how much each border equation is off, and the size of its terms: now, and on the span."""
+    span = abs(now.last - now.first)
+    for c in range(act.column.size):
+        column = act.column[c]
+        off, weight, most = -column.target, abs(column.target), 0.0
+        for i in range(here.u.size):
+            part = here.border[i, c] * here.alpha[i]
+            off += part
+            weight += abs(part)
+            # An alpha counts for as much as it can be: t may be off by a few eps of the span, and
+            # those that have been larger leave their rounding behind.
+            most += abs(here.border[i, c]) * max(abs(here.alpha[i]), here.spot[i].slope)
+        column.off, column.weight = off, weight
+        column.most = most + span * abs(column.moves) + abs(column.aim)
+
+
+@njit(**PART)
+def largest_alpha(here, act, i):  # type: ignore[no-untyped-def]
+    """What alpha_i can be: its largest slope, or what the balance bears; 0 if neither is known."""
+    most = here.spot[i].slope if here.spot[i].slope > 0.0 else np.inf
+    for c in range(act.column.size):
+        share = abs(here.border[i, c])
+        if share > 0.0 and act.column[c].weight > 0.0:
+            most = min(most, act.column[c].weight / share)
+    return most if most < np.inf else 0.0
+
+
+@njit(**PART)
+def border_part(here, act, i):  # type: ignore[no-untyped-def]
+    """``sum_c |B_ic b_c|``."""
+    total = 0.0
+    for c in range(act.column.size):
+        total += abs(here.border[i, c] * act.column[c].b)
+    return total
+
+
+@njit(**PART)
+def measure(lines, here, act, win, now, tol):  # type: ignore[no-untyped-def]
+    """Measure all of them; u and ``now.length`` must be up to date."""
+    measure_columns(here, act, now)
+    square = mass = largest = 0.0
+    for i in range(here.u.size):
+        spot, size = here.spot[i], abs(here.alpha[i])
+        spot.height = largest_alpha(here, act, i)
+        scale = max(CORNER * spot.nearest, BORDER * border_part(here, act, i))
+        here.fence[i].scale = scale
+        square += (spot.length * size) ** 2
+        mass += spot.length * size
+        if spot.piece % 2 == 1 and spot.length > 0.0:
+            # w solves the equations of those on knots: their rounding is in every u.
+            corner = lines.corner[i, spot.piece // 2]
+            largest = max(largest, (abs(corner.at) + abs(corner.rate * now.t)) / spot.length)
+    now.norm, now.mass = math.sqrt(square), mass + largest
+    now.most_mass = max(now.most_mass, mass)
+    for c in range(act.column.size):
+        now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
+    # Alphas that were larger leave their rounding behind.
+    now.most_norm = max(now.most_norm, now.norm)
+    now.noise = tol.rounding * EPS * now.most_norm
+    for i in range(here.u.size):
+        spot, u = here.spot[i], abs(here.u[i])
+        least = min(max(u, spot.usual), spot.apart)
+        if least > 0.0:
+            now.strain = max(now.strain, EPS * (now.mass * spot.length + u) / least)
+    now.middle = usual_terms(here, act, now, win.sums)
+    now.checked = now.t
+
+
+@njit(**PART)
+def usual_terms(here, act, now, work):  # type: ignore[no-untyped-def]
+    """The usual size of the terms of the equations that b is found from, for B = 1."""
+    most = now.b_weight * now.unit
+    if not most > 0.0:
+        return 0.0
+    count = now.actives if now.actives else here.u.size
+    for k in range(count):
+        i = act.index[k] if now.actives else k
+        terms = here.spot[i].length * now.mass + here.spot[i].nearest
+        work[k] = terms + border_part(here, act, i)
+    return middle_of(work, count) / most
+
+
+@njit(**PART)
+def factor_error(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+    """How far the factor is from its matrix, each coordinate on its own scale, along a generic
+    direction.  It is updated with every pivot; the error of one is multiplied by the next."""
+    size, x, y, error = now.actives, act.work[0], act.work[1], 0.0
+    for k in range(size):
+        part = GOLDEN * (k + 1.0)
+        x[k] = (part - math.floor(part) - 0.5) / own_size(here, act.index[k])
+    for j in range(size):
+        total = 0.0
+        for k in range(j, size):
+            total += act.factor[j, k] * x[k]
+        y[j] = total
+    back = act.work[2]
+    for k in range(size):
+        back[k] = 0.0
+    for j in range(size):
+        for k in range(j, size):
+            back[k] += act.factor[j, k] * y[j]
+    if now.mode != ROWS:
+        for c in range(mov.rest.size):
+            mov.rest[c] = 0.0
+        for k in range(size):
+            add_row(form, now.mode, act.index[k], x[k], mov.rest)
+    for k in range(size):
+        i = act.index[k]
+        wanted = 0.0
+        if now.mode == ROWS:
+            own = form.slot[i]
+            for j in range(size):
+                wanted += form.store[own, act.index[j]] * x[j]
+        else:
+            wanted = response(form, i, mov.rest)
+        if here.spot[i].bend > 0.0:
+            wanted += x[k] / here.spot[i].bend
+        y[k] = back[k] - wanted
+    for c in range(act.column.size):
+        total = 0.0
+        for k in range(size):
+            total += here.border[act.index[k], c] * x[k]
+        for k in range(size):
+            y[k] -= now.rho * here.border[act.index[k], c] * total
+    for k in range(size):
+        error = max(error, abs(y[k]) / own_size(here, act.index[k]))
+    return error / math.sqrt(max(size, 1))
+
+
+@njit(**PART)
+def own_size(here, i):  # type: ignore[no-untyped-def]
+    """The root of the diagonal of the factored matrix for coordinate i."""
+    spot = here.spot[i]
+    bend = 1.0 / spot.bend if spot.bend > 0.0 else 0.0
+    return math.sqrt(max(spot.weight + bend, TINY))
