@@ -65,6 +65,8 @@ __all__ = ["admit", "cross", "slide"]
 SPARE = 8
 # A squared pivot below this fraction of its diagonal has lost digits to cancellation.
 CANCELLED = 1e-4
+# An alpha that leaves its knot may change its own response by this fraction.
+DROPPED = 1e-10
 # A hash that tells partitions apart.
 MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 
@@ -408,7 +410,12 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
     to_slope(form, lines, here, act, mov, win, rec, now, i, j)
     if not bends:
         # (On a slanted piece alpha stays, and says where it is.)
-        here.alpha[i] = slope_value(lines, here, now, i, j, 0.0)
+        before, here.alpha[i] = here.alpha[i], slope_value(lines, here, now, i, j, 0.0)
+        drop = here.spot[i].own * abs(before - here.alpha[i])
+        if drop > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
+            # Where alpha is fast, t is too coarse to stop at the end of its knot: what is left of
+            # alpha is taken up by the others before the path goes on.
+            now.due = 0
 
 
 @njit(**PART)
