@@ -57,6 +57,7 @@ from homotopy.tracker.state import (
     STUCK,
     UNBOUNDED,
     WALLS,
+    Core,
 )
 from homotopy.tracker.ties import turn
 from homotopy.tracker.windows import alpha_now, close_window, widen
@@ -68,22 +69,24 @@ __all__ = ["run"]
 
 
 @njit(**PART)
-def fence_excused(lines, here, now):  # type: ignore[no-untyped-def]
+def fence_excused(core):  # type: ignore[no-untyped-def]
     """Whoever was excused from its corners has them back."""
+    here, now = core.here, core.now
     if now.excused:
         for i in range(here.u.size):
             if here.spot[i].excused:
                 here.spot[i].excused = 0
-                set_fence(lines, here, i)
+                set_fence(core, i)
         now.excused = 0
 
 
 @njit(**PART)
-def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def go_across(core):  # type: ignore[no-untyped-def]
     """From here on t stands still and mu goes from 1 to 0; nothing is lifted yet."""
+    act, mov, now = core.act, core.mov, core.now
     if now.window == BY_TURN:
-        close_window(form, lines, here, act, mov, win, now)
-    fence_excused(lines, here, now)
+        close_window(core)
+    fence_excused(core)
     now.along, now.dt, now.dmu, now.pin = 0, 0.0, 1.0, 1
     now.tau = now.mu = now.start = 1.0
     now.stop, now.sign = 0.0, -1.0
@@ -97,12 +100,13 @@ def go_across(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped
 
 
 @njit(**PART)
-def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-untyped-def]
+def go_along(core, pin):  # type: ignore[no-untyped-def]
     """From here on t moves; the pull of the moving slopes is taken up where it was left, and only
     those that changed piece meanwhile need seeing to."""
+    form, here, act, now = core.form, core.here, core.act, core.now
     if now.window == BY_TURN:
-        close_window(form, lines, here, act, mov, win, now)
-    fence_excused(lines, here, now)
+        close_window(core)
+    fence_excused(core)
     now.along, now.dt, now.dmu, now.pin, now.mu = 1, 1.0, 0.0, pin, 0.0
     now.tau, now.start, now.stop = now.t, now.first, now.last
     now.sign = 1.0 if now.last > now.first else -1.0
@@ -112,12 +116,12 @@ def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-unt
     now.ready = min(now.ready, 1)
     while now.touched:
         i = here.few[now.touched - 1]
-        change = flat_rate(lines, here, now, i) - here.spot[i].carried
+        change = flat_rate(core, i) - here.spot[i].carried
         if change != 0.0:
             if now.mode == ROWS and form.slot[i] < 0:
                 now.want = i
                 return MISSING
-            pull_on(form, here, act, mov, now, i, change)
+            pull_on(core, i, change)
         here.spot[i].touched = 0
         now.touched -= 1
     return GO
@@ -127,7 +131,7 @@ def go_along(form, lines, here, act, mov, win, now, pin):  # type: ignore[no-unt
 
 
 @njit(**PART)
-def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
+def objective(core):  # type: ignore[no-untyped-def]
     """The full objective without its constant.
 
     With ``sum_i alpha_i u_i = |w|^2 + b^T e`` the responses of flat coordinates drop out of it:
@@ -137,12 +141,13 @@ def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
 
     a_i and c_i being those of the slope left of knot k_i.  NaN where the c_i are not known.
     """
+    lines, here, act, mov, now = core.lines, core.here, core.act, core.mov, core.now
     if lines.terms.shape[0] == 0:
         return np.nan
     t, square = now.t, 0.0
     if now.mode == ROWS:
         for i in range(here.u.size):
-            value = alpha_now(lines, here, now, i)
+            value = alpha_now(core, i)
             if value != 0.0:
                 part = here.u[i]
                 for c in range(act.column.size):
@@ -156,7 +161,7 @@ def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
         i = act.index[k]
         piece = here.spot[i].piece
         if piece % 2 == 1:
-            total += on_knot(lines, here, now, i)
+            total += on_knot(core, i)
         else:
             terms = lines.terms[i, piece // 2]
             total += terms[0] + terms[1] * t + terms[2] * t * t
@@ -164,16 +169,17 @@ def objective(lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     if now.idles:
         for i in range(here.u.size):
             if here.spot[i].idle:
-                total += on_knot(lines, here, now, i)
+                total += on_knot(core, i)
     return total
 
 
 @njit(**PART)
-def on_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
+def on_knot(core, i):  # type: ignore[no-untyped-def]
     """What coordinate i, on a knot, contributes to the objective."""
+    lines, here, now = core.lines, core.here, core.now
     j, t = here.spot[i].piece // 2, now.t
     terms, slope = lines.terms[i, j], lines.slope[i, j]
-    corner = corner_now(lines, here, now, i, j)
+    corner = corner_now(core, i, j)
     total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
     if np.isfinite(slope.at):
         left = slope.at + slope.rate * t
@@ -182,11 +188,12 @@ def on_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def keep(form, lines, here, act, mov, win, now, place):  # type: ignore[no-untyped-def]
+def keep(core, place):  # type: ignore[no-untyped-def]
     """Write the present point to `place`: w on features, else u."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     if now.mode == ROWS:
         if now.window == BY_TURN:
-            close_window(form, lines, here, act, mov, win, now)
+            close_window(core)
         for i in range(place.size):
             place[i] = here.u[i]
     else:
@@ -198,11 +205,12 @@ def keep(form, lines, here, act, mov, win, now, place):  # type: ignore[no-untyp
 
 
 @njit(**PART)
-def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ignore[no-untyped-def]
+def moved_from(core, place, least):  # type: ignore[no-untyped-def]
     """Whether the response has moved from `place` by more than `least` of its scale."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     if now.mode == ROWS:
         if now.window == BY_TURN:
-            close_window(form, lines, here, act, mov, win, now)
+            close_window(core)
         for i in range(place.size):
             fence = here.fence[i]
             size = max(
@@ -225,28 +233,30 @@ def moved_from(form, lines, here, act, mov, win, now, place, least):  # type: ig
 
 
 @njit(**PART)
-def forget(mov, now):  # type: ignore[no-untyped-def]
+def forget(core):  # type: ignore[no-untyped-def]
     """The partitions seen at this t: none but the present one."""
+    mov, now = core.mov, core.now
     mov.seen[0] = now.hash
     now.seen, now.ahead = 1, 0
 
 
 @njit(**PART)
-def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def begin_jump(core):  # type: ignore[no-untyped-def]
     """Write down the point before the jump, and who presses on its corner."""
+    here, act, mov, rec, now, tol = core.here, core.act, core.mov, core.rec, core.now, core.tol
     if now.actives + now.idles > mov.kept_index.size:
         return FULL
     if rec.jump.size <= now.jumps + 1 or now.logged + 2 * now.walls + 64 >= rec.log.size:
         return RECORD_FULL
-    seal(rec, now)
+    seal(core)
     if now.recording and now.segments == 0:
         # The path begins with a jump: what was before it is one point.
-        begin_segment(here, act, rec, now)
-        end_segment(here, act, rec, now, np.int64(0))
+        begin_segment(core)
+        end_segment(core, np.int64(0))
     jump = rec.jump[now.jumps]
     if now.crossings == 0 or jump.t != now.t:
         now.crossings = 0
-        forget(mov, now)
+        forget(core)
     jump.t, jump.log = now.t, now.logged
     now.crossings += 1
     now.rounds, now.jump_log, now.jump_steps, now.solved_by = 0, now.logged, now.steps, 0
@@ -265,9 +275,9 @@ def begin_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
                 now.kept += 1
     for c in range(act.column.size):
         act.column[c].kept = act.column[c].b
-    keep(form, lines, here, act, mov, win, now, mov.before)
-    keep(form, lines, here, act, mov, win, now, mov.last)
-    now.before = objective(lines, here, act, mov, now)
+    keep(core, mov.before)
+    keep(core, mov.last)
+    now.before = objective(core)
     now.in_jump, now.asked = FLIPPING, 0
     if now.crossings > tol.probes + here.u.size:
         return STUCK
@@ -287,13 +297,14 @@ def sort(values, count):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def flip(core):  # type: ignore[no-untyped-def]
     """Those in ``mov.flips`` change side, lifted to where they stand."""
+    lines, here, act, mov, rec, now = core.lines, core.here, core.act, core.mov, core.rec, core.now
     if now.asks and not now.asked:
-        widen(form, lines, here, act, mov, win, now)
+        widen(core)
         return ASK
     for q in range(now.flips):
-        code = ready_for(form, lines, here, act, mov, win, rec, now, mov.flips[q] // 2)
+        code = ready_for(core, mov.flips[q] // 2)
         if code != GO:
             return code
     if now.actives + now.flips + 1 >= act.index.size:
@@ -304,24 +315,24 @@ def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
     now.asked = 0
     for q in range(now.flips):
         i = mov.flips[q] // 2
-        here.alpha[i] = alpha_now(lines, here, now, i)
-    go_across(form, lines, here, act, mov, win, now)
+        here.alpha[i] = alpha_now(core, i)
+    go_across(core)
     for q in range(now.flips):
         i, right = mov.flips[q] // 2, mov.flips[q] % 2
         j = here.spot[i].piece // 2
         if here.spot[i].piece % 2 == 1:
             j += right
-            here.u[i] = corner_now(lines, here, now, i, here.spot[i].piece // 2)
+            here.u[i] = corner_now(core, i, here.spot[i].piece // 2)
         else:
             j += 1 if right else -1
         u = here.u[i] + here.spot[i].miss
-        to_slope(form, lines, here, act, mov, win, rec, now, i, j)
+        to_slope(core, i, j)
         # With its lift it stands where it stood.
         here.u[i], here.spot[i].miss = u, 0.0
-        lift = here.alpha[i] - slope_value(lines, here, now, i, j, here.u[i])
+        lift = here.alpha[i] - slope_value(core, i, j, here.u[i])
         here.fence[i].lift = lift
         if lines.slope[i, j].bend == 0.0:
-            pull_on(form, here, act, mov, now, i, lift)
+            pull_on(core, i, lift)
     now.solved = now.rated = now.fresh = 0
     now.ready = min(now.ready, 1)
     now.in_jump = ACROSS
@@ -329,9 +340,10 @@ def flip(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 
 @njit(**PART)
-def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-def]
+def press(core, release):  # type: ignore[no-untyped-def]
     """Those pinned, into ``mov.flips``; with `release` only those whose alpha is beyond its slope,
     and how many just touch is returned."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     now.flips, touching = 0, 0
     for k in range(now.actives):
         i = act.index[k]
@@ -340,9 +352,9 @@ def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-
             continue
         left = spot.side < 0
         corner = spot.piece // 2
-        u = corner_now(lines, here, now, i, corner)
-        value = slope_value(lines, here, now, i, corner if left else corner + 1, u)
-        if release and abs(here.alpha[i] - value) <= near_a_of(here, now, tol, i, 0.0):
+        u = corner_now(core, i, corner)
+        value = slope_value(core, i, corner if left else corner + 1, u)
+        if release and abs(here.alpha[i] - value) <= near_a_of(core, i, 0.0):
             touching += 1
             continue
         mov.flips[now.flips] = 2 * i + (1 if left else 0)
@@ -352,9 +364,10 @@ def press(lines, here, act, mov, now, tol, release):  # type: ignore[no-untyped-
 
 
 @njit(**PART)
-def let_go(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def let_go(core):  # type: ignore[no-untyped-def]
     """Coordinates pinned that just touch their slope go back to it."""
-    while press(lines, here, act, mov, now, tol, np.int64(1)):
+    here, act, now = core.here, core.act, core.now
+    while press(core, np.int64(1)):
         for k in range(now.actives):
             i = act.index[k]
             spot = here.spot[i]
@@ -362,28 +375,29 @@ def let_go(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-
                 continue
             corner = spot.piece // 2
             j = corner if spot.side < 0 else corner + 1
-            u = corner_now(lines, here, now, i, corner)
-            value = slope_value(lines, here, now, i, j, u)
-            if abs(here.alpha[i] - value) <= near_a_of(here, now, tol, i, 0.0):
-                code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+            u = corner_now(core, i, corner)
+            value = slope_value(core, i, j, u)
+            if abs(here.alpha[i] - value) <= near_a_of(core, i, 0.0):
+                code = ready_for(core, i)
                 if code != GO:
                     return code
-                leave(form, lines, here, act, mov, win, rec, now, i, j)
+                leave(core, i, j)
                 break
     return GO
 
 
 @njit(**PART)
-def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def end_round(core):  # type: ignore[no-untyped-def]
     """mu is 0: nothing is lifted any more; see who is pinned."""
+    here, mov, rec, now, tol = core.here, core.mov, core.rec, core.now, core.tol
     for q in range(now.logged - now.jump_log):
         here.fence[rec.log[now.jump_log + q].i].lift = 0.0
-    code = let_go(form, lines, here, act, mov, win, rec, now, tol)
+    code = let_go(core)
     if code != GO:
         return code
-    if moved_from(form, lines, here, act, mov, win, now, mov.last, tol.same):
-        forget(mov, now)
-        keep(form, lines, here, act, mov, win, now, mov.last)
+    if moved_from(core, mov.last, tol.same):
+        forget(core)
+        keep(core, mov.last)
     else:
         for q in range(now.seen):
             if mov.seen[q] == now.hash:
@@ -397,13 +411,14 @@ def end_round(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[
 
 
 @njit(**PART)
-def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def look_ahead(core):  # type: ignore[no-untyped-def]
     """Who would be pinned just past t?"""
-    code = go_along(form, lines, here, act, mov, win, now, np.int64(1))
+    mov, now = core.mov, core.now
+    code = go_along(core, np.int64(1))
     if code != GO:
         return code
-    widen(form, lines, here, act, mov, win, now)
-    code = turn(form, lines, here, act, mov, win, rec, now, tol)
+    widen(core)
+    code = turn(core)
     if code == UNBOUNDED and not now.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
         now.flips = 1
@@ -412,24 +427,25 @@ def look_ahead(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore
         return GO
     if code != GO:
         return code
-    press(lines, here, act, mov, now, tol, np.int64(0))
+    press(core, np.int64(0))
     now.in_jump = FLIPPING if now.flips else RETURNING
     return GO
 
 
 @njit(**PART)
-def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def end_jump(core):  # type: ignore[no-untyped-def]
     """Write the jump down and take up the path."""
-    code = go_along(form, lines, here, act, mov, win, now, np.int64(0))
+    here, mov, rec, now, tol = core.here, core.mov, core.rec, core.now, core.tol
+    code = go_along(core, np.int64(0))
     if code != GO:
         return code
     jump = rec.jump[now.jumps]
-    jump.before, jump.after = now.before, objective(lines, here, act, mov, now)
+    jump.before, jump.after = now.before, objective(core)
     jump.rounds, jump.steps, jump.solver = now.rounds, now.steps - now.jump_steps, now.solved_by
     jump.log_end = now.logged
-    jump.moved = moved_from(form, lines, here, act, mov, win, now, mov.before, tol.moved)
+    jump.moved = moved_from(core, mov.before, tol.moved)
     now.linger += 2
-    still = not moved_from(form, lines, here, act, mov, win, now, mov.before, tol.same)
+    still = not moved_from(core, mov.before, tol.same)
     if still and now.pressing == 1:
         # One whose flip moved nothing rests as long as it stands on its corner.  (Where several
         # flipped at once they may have balanced each other: each may still be tried alone.)
@@ -442,39 +458,40 @@ def end_jump(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[n
 
 
 @njit(**PART)
-def run_on(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+def run_on(core):  # type: ignore[no-untyped-def]
     """The loop of `run`."""
+    now = core.now
     while True:
         phase = now.in_jump
         if phase in (ON_WAY, ACROSS):
-            code = follow(form, lines, here, act, mov, win, rec, now, tol, opt)
+            code = follow(core)
             if phase == ACROSS and code == ARRIVED:
                 now.in_jump = ROUND_DONE
                 code = GO
             elif phase == ON_WAY and code == WALLS:
-                code = begin_jump(form, lines, here, act, mov, win, rec, now, tol)
+                code = begin_jump(core)
         elif phase == BEGINNING:
-            code = begin_jump(form, lines, here, act, mov, win, rec, now, tol)
+            code = begin_jump(core)
         elif phase == FLIPPING:
-            code = flip(form, lines, here, act, mov, win, rec, now, tol)
+            code = flip(core)
         elif phase == ROUND_DONE:
-            code = end_round(form, lines, here, act, mov, win, rec, now, tol)
+            code = end_round(core)
         elif phase == AHEAD:
-            code = look_ahead(form, lines, here, act, mov, win, rec, now, tol)
+            code = look_ahead(core)
         elif phase == RETURNING:
-            code = end_jump(form, lines, here, act, mov, win, rec, now, tol)
+            code = end_jump(core)
         elif phase == FACTORING:
-            code = admit(form, lines, here, act, mov, win, rec, now, tol)
+            code = admit(core)
         elif phase == REFINING:
-            code = correct(form, lines, here, act, mov, win, rec, now, tol)
+            code = correct(core)
             code = ARRIVED if code == GO else code
         elif phase == SHARPENING:
-            refine(form, lines, here, act, mov, now, tol)
+            refine(core)
             code = ARRIVED
         else:
-            measure(lines, here, act, win, now, tol)
-            now.off = worst_off(lines, here, act, now)
-            now.factor_off = factor_error(form, here, act, mov, now)
+            measure(core)
+            now.off = worst_off(core)
+            now.factor_off = factor_error(core)
             code = ARRIVED
         if code != GO:
             return code
@@ -483,15 +500,5 @@ def run_on(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
 @njit(**OUTER)
 def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
     """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
-    return run_on(
-        by_reference(form),
-        by_reference(lines),
-        by_reference(here),
-        by_reference(act),
-        by_reference(mov),
-        by_reference(win),
-        by_reference(rec),
-        now[0],
-        tol[0],
-        opt[0],
-    )
+    core = Core(form, lines, here, act, mov, win, rec, now[0], tol[0], opt[0])
+    return run_on(by_reference(core))

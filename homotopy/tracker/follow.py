@@ -48,12 +48,13 @@ LOOKS = 3
 
 
 @njit(**PART)
-def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
+def first_corner(core):  # type: ignore[no-untyped-def]
     """The length of step at which the first coordinate on a slope meets a corner it moves towards.
 
     Too slow to leave a corner by more than its tolerance before the route ends is no motion; gaps
     are clipped at zero.
     """
+    here, now = core.here, core.now
     best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
     u, du, near, sign, dt, t = here.u, here.du, here.near, now.sign, now.dt, now.t
     for k in range(now.looked):
@@ -68,21 +69,22 @@ def first_corner(here, now, tol):  # type: ignore[no-untyped-def]
         if down > up:
             gap, speed = under, down
         if speed > 0.0 and gap < best * speed:
-            still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
+            still = per_left * near_of(core, i) + now.rate_noise * fence.root
             if speed > still:
                 best = max(gap, 0.0) / speed
         if min(up, down) > 0.0:
             # Both corners come nearer: a narrowing piece.
             gap, speed = (under, down) if down <= up else (over, up)
-            still = per_left * near_of(here, now, tol, i) + now.rate_noise * fence.root
+            still = per_left * near_of(core, i) + now.rate_noise * fence.root
             if speed > still and gap < best * speed:
                 best = max(gap, 0.0) / speed
     return best
 
 
 @njit(**PART)
-def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+def first_knot_end(core):  # type: ignore[no-untyped-def]
     """The length of step at which the first coordinate on a knot meets an end of it."""
+    here, act, now = core.here, core.act, core.now
     best, per_left = np.inf, 2.0 / abs(now.stop - now.tau)
     for k in range(now.actives):
         i, rate = act.index[k], act.rate[k]
@@ -92,26 +94,27 @@ def first_knot_end(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
         j = spot.piece // 2
         up = down = 0.0
         if spot.side <= 0:
-            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+            up = now.sign * (rate - end_rate(core, i, j, j))
         if spot.side >= 0:
-            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
-        still = per_left * near_a_of(here, now, tol, i, rate) + still_alpha(here, act, now, tol, i)
+            down = now.sign * (end_rate(core, i, j + 1, j) - rate)
+        still = per_left * near_a_of(core, i, rate) + still_alpha(core, i)
         if up > still:
-            best = min(best, max(room_of(lines, here, now, i, 1.0), 0.0) / up)
+            best = min(best, max(room_of(core, i, 1.0), 0.0) / up)
         if down > still:
-            best = min(best, max(room_of(lines, here, now, i, -1.0), 0.0) / down)
+            best = min(best, max(room_of(core, i, -1.0), 0.0) / down)
     if now.idles:
         for i in range(here.u.size):
             if here.spot[i].idle:
-                best = min(best, idle_end(lines, here, now, tol, i)[1])
+                best = min(best, idle_end(core, i)[1])
     return best
 
 
 @njit(**PART)
-def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[no-untyped-def]
+def within_window(core, step):  # type: ignore[no-untyped-def]
     """The step that an open window allows, 0 where it is used up; `spent` grows by it."""
+    now = core.now
     if now.window == BY_TURN:
-        turn_by = turned(lines, here, act, mov, win, now)
+        turn_by = turned(core)
         room = min((now.reach - now.spent) / turn_by, abs(now.horizon - now.tau))
         if step > room:
             if not room > 1e-3 * step:
@@ -119,7 +122,7 @@ def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[
             step = room
         now.spent += step * turn_by
     elif now.window == BY_PLACE:
-        spent, pace = gone_by_place(act, mov, now)
+        spent, pace = gone_by_place(core)
         room = now.reach - spent
         if step * pace > room:
             if room <= 1e-3 * now.reach:
@@ -132,8 +135,9 @@ def within_window(form, lines, here, act, mov, win, now, step):  # type: ignore[
 
 
 @njit(**PART)
-def seal(rec, now):  # type: ignore[no-untyped-def]
+def seal(core):  # type: ignore[no-untyped-def]
     """The open segment is whole."""
+    rec, now = core.rec, core.now
     if now.open:
         now.entries = rec.segment[now.segments].active
         now.segments += 1
@@ -141,12 +145,13 @@ def seal(rec, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
+def begin_segment(core):  # type: ignore[no-untyped-def]
     """Write down where a segment begins, unless the one before goes on."""
+    here, act, rec, now = core.here, core.act, core.rec, core.now
     if now.open:
         if rec.segment[now.segments].log == now.logged:
             return
-        seal(rec, now)
+        seal(core)
     segment, base = rec.segment[now.segments], now.entries
     segment.start, segment.log = now.tau, now.logged
     segment.active = base + now.actives + now.idles
@@ -167,8 +172,9 @@ def begin_segment(here, act, rec, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
+def end_segment(core, cut):  # type: ignore[no-untyped-def]
     """Write down where it ends; it may go on if it was only `cut`."""
+    here, act, rec, now = core.here, core.act, core.rec, core.now
     segment, base = rec.segment[now.segments], now.entries
     segment.stop = now.tau
     for k in range(now.actives):
@@ -176,15 +182,16 @@ def end_segment(here, act, rec, now, cut):  # type: ignore[no-untyped-def]
     for c in range(act.column.size):
         rec.border[now.segments, 1, c] = act.column[c].b
     if not cut:
-        seal(rec, now)
+        seal(core)
 
 
 # ------------------------------------------------------------------ the step
 
 
 @njit(**PART)
-def move(lines, here, act, mov, now, tol, length):  # type: ignore[no-untyped-def]
+def move(core, length):  # type: ignore[no-untyped-def]
     """Everything goes on at its rate; who stands on a corner then is listed in the same pass."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     u, du, near, t, mu = here.u, here.du, here.near, now.t, now.mu
     for k in range(now.actives):
         here.alpha[act.index[k]] += length * act.rate[k]
@@ -199,40 +206,42 @@ def move(lines, here, act, mov, now, tol, length):  # type: ignore[no-untyped-de
         fence = here.fence[i]
         u[i] += length * du[i]
         if now.slanted and here.spot[i].bend > 0.0:
-            u[i] = place_of(lines, here, now, i)
+            u[i] = place_of(core, i)
             here.spot[i].miss += length * here.spot[i].miss_rate
         place = u[i] - fence.shift * mu
         over = fence.high + fence.high_rate * t - place
         under = place - fence.low - fence.low_rate * t
-        if min(over, under) <= near_of(here, now, tol, i):
+        if min(over, under) <= near_of(core, i):
             here.tied[count] = i
             count += 1
     now.tied, now.fresh = count, 1
 
 
 @njit(**PART)
-def refence(lines, here, now):  # type: ignore[no-untyped-def]
+def refence(core):  # type: ignore[no-untyped-def]
     """Those excused for one step have their corners back."""
+    here, now = core.here, core.now
     for i in range(here.u.size):
         if here.spot[i].excused == 1:
             here.spot[i].excused = 0
             now.excused -= 1
-            set_fence(lines, here, i)
+            set_fence(core, i)
     now.slack_speed = 0.0
     now.due = now.fresh = 0
 
 
 @njit(**PART)
-def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def step(core):  # type: ignore[no-untyped-def]
     """Go to the next break-point or the end of the route; `PAUSE` asks for another look first."""
+    here, act, now, tol = core.here, core.act, core.now, core.tol
     left = abs(now.stop - now.tau)
-    length = min(first_corner(here, now, tol), first_knot_end(lines, here, act, now, tol))
+    length = min(first_corner(core), first_knot_end(core))
     length = min(length, left)
     if now.slack_speed > 0.0:
         # Whoever is excused from its corner may not get far beyond it.
         for q in range(now.tied):
             if here.spot[here.tied[q]].excused == 1:
-                slack = slack_of(here, now, tol, here.tied[q])
+                slack = slack_of(core, here.tied[q])
                 length = min(length, slack / now.slack_speed)
     if now.along and now.mass_along > 2.0 * now.carrying:
         rounding = EPS * now.mass_along * length * now.largest_root
@@ -241,7 +250,7 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
             return REPAIR
     cut = np.int64(0)
     if now.window:
-        allowed = within_window(form, lines, here, act, mov, win, now, length)
+        allowed = within_window(core, length)
         if allowed == 0.0 and length > 0.0:
             return PAUSE
         cut = np.int64(allowed < length)
@@ -262,28 +271,28 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
         return STUCK
     recorded = now.recording and now.along and after != now.tau
     if recorded:
-        begin_segment(here, act, rec, now)
+        begin_segment(core)
     now.tau = after
     if now.along:
         now.t = after
     else:
         now.mu = after
-    move(lines, here, act, mov, now, tol, now.sign * length)
+    move(core, now.sign * length)
     now.steps += 1
-    if now.window != BY_TURN and off_course(lines, here, act, now) > tol.refine:
+    if now.window != BY_TURN and off_course(core) > tol.refine:
         # Before the end is written down: what comes next begins there.
         for c in range(act.column.size):
             act.column[c].off = 0.0
-        refine(form, lines, here, act, mov, now, tol)
-        if not now.settling and off_course(lines, here, act, now) > tol.repair:
+        refine(core)
+        if not now.settling and off_course(core) > tol.repair:
             now.due = 0
     if now.along and abs(now.t) < 0.25 * abs(now.checked):
         # What vanishes with t leaves the rounding of what it was.
         now.due = 0
     if recorded:
-        end_segment(here, act, rec, now, cut)
+        end_segment(core, cut)
     if now.slack_speed > 0.0:
-        refence(lines, here, now)
+        refence(core)
     return PAUSE if cut else GO
 
 
@@ -291,10 +300,11 @@ def step(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 
 @njit(**PART)
-def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+def look(core):  # type: ignore[no-untyped-def]
     """What there is to see to before the next turn; `GO` if nothing is in the way."""
+    here, mov, rec, now, opt = core.here, core.mov, core.rec, core.now, core.opt
     if now.tau == now.stop:
-        seal(rec, now)
+        seal(core)
         return ARRIVED
     if now.steps >= now.stop_steps or (now.along and now.segments >= now.stop_segments):
         return PAUSE
@@ -309,26 +319,28 @@ def look(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[
     used_up = now.window == BY_PLACE and now.reach < 0.0
     wide = now.mode != ROWS and n > 4 * opt.fewest_on_features and n * mov.w.size > opt.wide
     if wide and (now.window == NO_WINDOW or used_up):
-        return look_around(form, lines, here, act, mov, win, now, tol, opt)
+        return look_around(core)
     return GO
 
 
 @njit(**PART)
-def look_less(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
+def look_less(core):  # type: ignore[no-untyped-def]
     """Open a window by turn where it pays."""
+    here, now, opt = core.here, core.now, core.opt
     if now.window == NO_WINDOW and now.mode == ROWS and now.tau != now.stop:
         heavy = opt.heavy_along if now.along else opt.heavy_across
         if now.actives * here.u.size > heavy and now.steps >= now.pause and now.rated:
-            open_window(form, lines, here, act, mov, win, now, tol, opt)
+            open_window(core)
 
 
 @njit(**PART)
-def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+def follow(core):  # type: ignore[no-untyped-def]
     """Go from break-point to break-point until the route ends or something is wanted."""
+    now = core.now
     while True:
-        code = look(form, lines, here, act, mov, win, rec, now, tol, opt)
+        code = look(core)
         if code == GO:
-            code = turn(form, lines, here, act, mov, win, rec, now, tol)
+            code = turn(core)
         if code != GO:
             return code
         if now.due == 0 and not now.settling and now.looks < LOOKS:
@@ -337,18 +349,18 @@ def follow(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignor
             return REPAIR
         now.looks = 0
         if not now.rated:
-            all_rates(form, lines, here, act, mov, win, now)
+            all_rates(core)
             now.blur = 4.0 * EPS * abs(now.tau)
-        if not now.pin and linger(form, lines, here, act, mov, now, tol):
+        if not now.pin and linger(core):
             return WALLS
-        code = step(form, lines, here, act, mov, win, rec, now, tol)
+        code = step(core)
         if code in (REPAIR, STUCK):
             return code
         if code == PAUSE:
             # The window is used up.
             if now.window == BY_TURN:
-                close_window(form, lines, here, act, mov, win, now)
+                close_window(core)
             else:
                 now.reach = -1.0
         if code == GO and now.fresh:
-            look_less(form, lines, here, act, mov, win, now, tol, opt)
+            look_less(core)

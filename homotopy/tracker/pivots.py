@@ -75,9 +75,10 @@ MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 
 
 @njit(**PART)
-def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
+def set_fence(core, i):  # type: ignore[no-untyped-def]
     """The corners between which u_i is free; on a knot none, unless it is idle there.  A corner at
     the wrong infinity cuts off nothing."""
+    lines, here = core.lines, core.here
     fence, piece = here.fence[i], here.spot[i].piece
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
     j = piece // 2
@@ -93,8 +94,9 @@ def set_fence(lines, here, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
+def branch_of(core, i, piece, side):  # type: ignore[no-untyped-def]
     """The convex branch of a piece: the number of jumps to its left."""
+    lines = core.lines
     count = 0
     for j in range(piece // 2):
         count += lines.corner[i, j].kind == JUMP
@@ -104,8 +106,9 @@ def branch_of(lines, i, piece, side):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped-def]
+def set_piece(core, i, piece, side):  # type: ignore[no-untyped-def]
     """Write down that coordinate i stands on another piece."""
+    lines, here, rec, now = core.lines, core.here, core.rec, core.now
     spot = here.spot[i]
     old, old_side = spot.piece, spot.side
     entry = rec.log[now.logged]
@@ -122,7 +125,7 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
             now.sum0 += terms[0]
             now.sum1 += terms[1]
             now.sum2 += terms[2]
-    before, after = branch_of(lines, i, old, old_side), branch_of(lines, i, piece, side)
+    before, after = branch_of(core, i, old, old_side), branch_of(core, i, piece, side)
     if before != after:
         mixed = (i + 1) * MIX % PRIME
         now.hash ^= mixed * (before * SPREAD + 1)
@@ -140,7 +143,7 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
         now.idles -= 1
     spot.piece, spot.side = piece, side
     spot.bend = lines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
-    set_fence(lines, here, i)
+    set_fence(core, i)
     now.pivots += 1
     now.solved = now.rated = 0
     # It stands at one end of its new piece; how far the other one is, `ties` says.
@@ -149,15 +152,16 @@ def set_piece(lines, here, rec, now, i, piece, side):  # type: ignore[no-untyped
 
 
 @njit(**PART)
-def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
+def pull_on(core, i, rate):  # type: ignore[no-untyped-def]
     """The slope of coordinate i joins the moving slopes (minus: leaves them) at `rate`."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     if rate == 0.0:
         return
     pull = mov.along if now.along else mov.across
     spot = here.spot[i]
-    own = pull[i] if now.mode == ROWS else response(form, i, pull)
+    own = pull[i] if now.mode == ROWS else response(core, i, pull)
     square, mass = rate * (2.0 * own + rate * spot.own), abs(rate) * here.fence[i].root
-    add_row(form, now.mode, i, rate, pull)
+    add_row(core, now.mode, i, rate, pull)
     if now.along:
         now.square_along += square
         now.mass_along += mass
@@ -176,16 +180,18 @@ def pull_on(form, here, act, mov, now, i, rate):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def flat_rate(lines, here, now, i):  # type: ignore[no-untyped-def]
+def flat_rate(core, i):  # type: ignore[no-untyped-def]
     """The rate of the slope on which coordinate i stands; 0 where it is in A."""
+    lines, here = core.lines, core.here
     piece = here.spot[i].piece
     if piece % 2 == 1 or lines.slope[i, piece // 2].bend > 0.0:
         return 0.0
-    return slope_rate(lines, here, now, i, piece // 2)
+    return slope_rate(core, i, piece // 2)
 
 
 @njit(**PART)
-def is_active(lines, here, i):  # type: ignore[no-untyped-def]
+def is_active(core, i):  # type: ignore[no-untyped-def]
+    lines, here = core.lines, core.here
     piece = here.spot[i].piece
     if piece % 2 == 1:
         return not here.spot[i].idle
@@ -196,8 +202,9 @@ def is_active(lines, here, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def remove(here, act, win, now, i):  # type: ignore[no-untyped-def]
+def remove(core, i):  # type: ignore[no-untyped-def]
     """Take coordinate i out of the factor."""
+    here, act, win, now = core.here, core.act, core.win, core.now
     size, index, position = now.actives, act.index, here.spot[i].place
     remove_column(act.factor, size, position, act.work)
     if now.ready:
@@ -215,10 +222,11 @@ def remove(here, act, win, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def pivot_of(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-untyped-def]
+def pivot_of(core, i, extra):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i with `extra` on its diagonal; its column is ``work[0]``."""
+    here, act, now = core.here, core.act, core.now
     size, row = now.actives, act.work[0]
-    product_with(form, now.mode, i, act.index, size, row)
+    product_with(core, now.mode, i, act.index, size, row)
     for c in range(act.column.size):
         weight = now.rho * here.border[i, c]
         for k in range(size):
@@ -228,25 +236,27 @@ def pivot_of(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-unt
     for k in range(size):
         pivot -= row[k] * row[k]
     if now.mode != ROWS and size and not pivot > CANCELLED * (here.spot[i].diag + extra):
-        pivot = sharp_pivot(form, lines, here, act, mov, now, i, extra)
+        pivot = sharp_pivot(core, i, extra)
     return pivot
 
 
 @njit(**PART)
-def diagonal_of(lines, here, i):  # type: ignore[no-untyped-def]
+def diagonal_of(core, i):  # type: ignore[no-untyped-def]
     """What a slanted piece adds to the diagonal; 0 on a knot."""
+    lines, here = core.lines, core.here
     piece = here.spot[i].piece
     return 0.0 if piece % 2 == 1 else 1.0 / lines.slope[i, piece // 2].bend
 
 
 @njit(**SUM)
-def sharp_pivot(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-untyped-def]
+def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
     """The same from features, without cancellation: the squared length of what the active rows
     leave of row i.
 
     The rows are those of features, border (times sqrt(rho)) and a diagonal of slanted pieces;
     ``work[0]`` is corrected once by what they still see of the rest.
     """
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     size, x, v, seen, rest = now.actives, act.work[0], act.work[1], act.work[2], mov.rest
     for k in range(size):
         v[k] = x[k]
@@ -254,9 +264,9 @@ def sharp_pivot(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-
     for attempt in range(2):
         for c in range(rest.size):
             rest[c] = 0.0
-        add_row(form, now.mode, i, 1.0, rest)
+        add_row(core, now.mode, i, 1.0, rest)
         for k in range(size):
-            add_row(form, now.mode, act.index[k], -v[k], rest)
+            add_row(core, now.mode, act.index[k], -v[k], rest)
         pivot = extra
         for c in range(rest.size):
             pivot += rest[c] * rest[c]
@@ -268,10 +278,10 @@ def sharp_pivot(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-
             pivot += now.rho * left * left
         for k in range(size):
             j = act.index[k]
-            own = diagonal_of(lines, here, j) * v[k]
+            own = diagonal_of(core, j) * v[k]
             pivot += own * v[k]
             if attempt == 0:
-                total = response(form, j, rest) - own
+                total = response(core, j, rest) - own
                 for c in range(act.column.size):
                     total += now.rho * here.border[j, c] * act.column[c].rest
                 seen[k] = total
@@ -286,7 +296,7 @@ def sharp_pivot(form, lines, here, act, mov, now, i, extra):  # type: ignore[no-
 
 
 @njit(**SUM)
-def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
+def rounding_of(core, i):  # type: ignore[no-untyped-def]
     """The rounding of the pivot whose column is ``work[0]``, and the mass of its null direction.
 
     With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and carries the rounding
@@ -294,6 +304,7 @@ def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
     larger pivot, however small, is safe: the error of a solve is proportional to how far alpha
     moves, not to the inverse of the pivot.
     """
+    here, act, now, tol = core.here, core.act, core.now, core.tol
     size, row, v = now.actives, act.work[0], act.work[1]
     for k in range(size):
         v[k] = row[k]
@@ -305,13 +316,14 @@ def rounding_of(here, act, now, tol, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def tried(form, lines, here, act, mov, now, tol, i, least):  # type: ignore[no-untyped-def]
+def tried(core, i, least):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
     a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
-    pivot = pivot_of(form, lines, here, act, mov, now, i, 0.0)
+    here, now, tol = core.here, core.now, core.tol
+    pivot = pivot_of(core, i, 0.0)
     if pivot > tol.dependent * here.spot[i].weight:
         return pivot, 1
-    rounding, mass = rounding_of(here, act, now, tol, i)
+    rounding, mass = rounding_of(core, i)
     if pivot > max(rounding, least * mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
@@ -321,8 +333,9 @@ def tried(form, lines, here, act, mov, now, tol, i, least):  # type: ignore[no-u
 
 
 @njit(**PART)
-def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-untyped-def]
+def append(core, i, pivot):  # type: ignore[no-untyped-def]
     """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
+    form, here, act, win, now = core.form, core.here, core.act, core.win, core.now
     size, row = now.actives, act.work[0]
     pivot = math.sqrt(pivot)
     for k in range(size):
@@ -339,7 +352,7 @@ def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-
             win.panel[line, k] = store[own, here.near[k]]
     if now.ready:
         for r in range(0 if now.ready == 2 else 1, act.column.size + 1):
-            value = here.border[i, r - 1] if r else aim_of(form, lines, here, act, mov, now, i)
+            value = here.border[i, r - 1] if r else aim_of(core, i)
             for k in range(size):
                 value -= row[k] * act.half[r, k]
             act.half[r, size] = value / pivot
@@ -351,8 +364,9 @@ def append(form, lines, here, act, mov, win, now, i, pivot):  # type: ignore[no-
 
 
 @njit(**PART)
-def ready_for(form, lines, here, act, mov, win, rec, now, i):  # type: ignore[no-untyped-def]
+def ready_for(core, i):  # type: ignore[no-untyped-def]
     """Whether a pivot of coordinate i can be made without asking for anything."""
+    form, act, win, rec, now = core.form, core.act, core.win, core.rec, core.now
     if now.mode == ROWS and form.slot[i] < 0:
         now.want = i
         return MISSING
@@ -361,56 +375,59 @@ def ready_for(form, lines, here, act, mov, win, rec, now, i):  # type: ignore[no
     if now.logged + SPARE >= rec.log.size:
         return RECORD_FULL
     if now.window == BY_TURN and (now.lines == 0 or now.looked == win.panel.shape[1]):
-        close_window(form, lines, here, act, mov, win, now)
+        close_window(core)
     return GO
 
 
 @njit(**PART)
-def to_slope(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+def to_slope(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j, from wherever it stands; alpha is written by the caller."""
-    if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
-        close_window(form, lines, here, act, mov, win, now)
-    if is_active(lines, here, i):
-        remove(here, act, win, now, i)
+    now = core.now
+    if now.window == BY_TURN and flat_rate(core, i) != 0.0:
+        close_window(core)
+    if is_active(core, i):
+        remove(core, i)
     else:
-        pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
-    arrive(form, lines, here, act, mov, win, rec, now, i, j)
+        pull_on(core, i, -flat_rate(core, i))
+    arrive(core, i, j)
 
 
 @njit(**PART)
-def arrive(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+def arrive(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i, in no factor and among no moving slopes, takes up slope j."""
-    set_piece(lines, here, rec, now, i, 2 * j, np.int64(0))
+    lines, now = core.lines, core.now
+    set_piece(core, i, 2 * j, np.int64(0))
     bend = lines.slope[i, j].bend
     if bend > 0.0:
-        imply(lines, here, now, i)
+        imply(core, i)
         # 1 / bend on the diagonal keeps it independent.
-        pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-        append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
+        pivot = pivot_of(core, i, 1.0 / bend)
+        append(core, i, max(pivot, now.floor / bend))
         return
-    rate = flat_rate(lines, here, now, i)
+    rate = flat_rate(core, i)
     if now.window == BY_TURN and rate != 0.0:
-        close_window(form, lines, here, act, mov, win, now)
-    pull_on(form, here, act, mov, now, i, rate)
+        close_window(core)
+    pull_on(core, i, rate)
 
 
 @njit(**PART)
-def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-untyped-def]
+def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j and takes up its alpha."""
+    lines, here, now = core.lines, core.here, core.now
     piece = here.spot[i].piece
     if now.window == BY_TURN:
         if piece % 2 == 1:
-            here.u[i] = corner_now(lines, here, now, i, piece // 2)
-        look_at(form, here, act, win, now, i)
+            here.u[i] = corner_now(core, i, piece // 2)
+        look_at(core, i)
     elif now.window and piece % 2 == 1:
-        here.u[i] = corner_now(lines, here, now, i, piece // 2)
+        here.u[i] = corner_now(core, i, piece // 2)
     bends = lines.slope[i, j].bend > 0.0
-    if bends and piece % 2 == 0 and not is_active(lines, here, i):
-        here.alpha[i] = slope_value(lines, here, now, i, piece // 2, 0.0)
-    to_slope(form, lines, here, act, mov, win, rec, now, i, j)
+    if bends and piece % 2 == 0 and not is_active(core, i):
+        here.alpha[i] = slope_value(core, i, piece // 2, 0.0)
+    to_slope(core, i, j)
     if not bends:
         # (On a slanted piece alpha stays, and says where it is.)
-        before, here.alpha[i] = here.alpha[i], slope_value(lines, here, now, i, j, 0.0)
+        before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
         drop = here.spot[i].own * abs(before - here.alpha[i])
         if drop > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
             # Where alpha is fast, t is too coarse to stop at the end of its knot: what is left of
@@ -419,56 +436,59 @@ def leave(form, lines, here, act, mov, win, rec, now, i, j):  # type: ignore[no-
 
 
 @njit(**PART)
-def enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side):  # type: ignore[no-untyped-def]
+def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
     """Coordinate i goes from a slope onto the knot (or pin) at `corner`."""
+    lines, here, now = core.lines, core.here, core.now
     spot = here.spot[i]
     piece = spot.piece
     slope = piece // 2
-    if now.window == BY_TURN and flat_rate(lines, here, now, i) != 0.0:
-        close_window(form, lines, here, act, mov, win, now)
-    if is_active(lines, here, i):
+    if now.window == BY_TURN and flat_rate(core, i) != 0.0:
+        close_window(core)
+    if is_active(core, i):
         # On a slanted piece alpha is known by itself; u is as exact as it is tracked.
-        remove(here, act, win, now, i)
+        remove(core, i)
     else:
-        here.alpha[i] = slope_value(lines, here, now, i, slope, here.u[i])
+        here.alpha[i] = slope_value(core, i, slope, here.u[i])
     least = 0.0 if now.floor == 0.5 else 1e-10
-    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, least)
+    pivot, verdict = tried(core, i, least)
     if verdict < 0:
         bend = lines.slope[i, slope].bend
         if bend > 0.0:
-            pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-            append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
+            pivot = pivot_of(core, i, 1.0 / bend)
+            append(core, i, max(pivot, now.floor / bend))
         now.want = i
         return INDEFINITE
-    pull_on(form, here, act, mov, now, i, -flat_rate(lines, here, now, i))
-    set_piece(lines, here, rec, now, i, 2 * corner + 1, side)
+    pull_on(core, i, -flat_rate(core, i))
+    set_piece(core, i, 2 * corner + 1, side)
     if verdict > 0:
-        append(form, lines, here, act, mov, win, now, i, pivot)
+        append(core, i, pivot)
         return GO
     inward = -1.0 if slope == corner else 1.0
-    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, np.int64(0))
+    code = exchange(core, i, inward, np.int64(0))
     if code == UNBOUNDED and not now.moved_here:
         # Nothing has moved yet: back to where it was.
-        arrive(form, lines, here, act, mov, win, rec, now, i, slope)
+        arrive(core, i, slope)
         now.want = i
-        if now.offence * abs(now.stop - now.tau) <= slack_of(here, now, tol, i):
+        if now.offence * abs(now.stop - now.tau) <= slack_of(core, i):
             # Walls that meet in a single point admit no motion at all; what seems to move there
             # is rounding.
-            excuse(here, now, i, now.offence)
+            excuse(core, i, now.offence)
             return GO
     return code
 
 
 @njit(**PART)
-def slack_of(here, now, tol, i):  # type: ignore[no-untyped-def]
+def slack_of(core, i):  # type: ignore[no-untyped-def]
     """How far coordinate i may drift where nothing can stop it."""
+    here, now, tol = core.here, core.now, core.tol
     size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * now.length)
     return tol.forgiven * size + 20.0 * here.fence[i].root * now.noise
 
 
 @njit(**PART)
-def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
+def excuse(core, i, speed):  # type: ignore[no-untyped-def]
     """Take the fences of coordinate i away for the next step, which is kept short."""
+    here, now = core.here, core.now
     fence = here.fence[i]
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
     here.spot[i].excused = 1
@@ -481,39 +501,41 @@ def excuse(here, now, i, speed):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def null_direction(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-untyped-def]
+def null_direction(core, i):  # type: ignore[no-untyped-def]
     """The motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the border
     equations where they are while alpha_i rises at rate 1."""
+    here, act, now = core.here, core.act, core.now
     size = now.actives
-    pivot_of(form, lines, here, act, mov, now, i, 0.0)
+    pivot_of(core, i, 0.0)
     if now.ready < 2:
-        prepare(form, lines, here, act, mov, now)
+        prepare(core)
     x = act.work[0]
     for k in range(size):
         x[k] = -x[k]
     for c in range(act.column.size):
         act.column[c].short = here.border[i, c]
-    finish(act, now, tol, x, act.work[1])
+    finish(core, x, act.work[1])
     for _ in range(ROUNDS):
-        if not sharpen_null(form, here, act, mov, lines, now, tol, i):
+        if not sharpen_null(core, i):
             break
     now.solved = 0
 
 
 @njit(**SUM)
-def sharpen_null(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-untyped-def]
+def sharpen_null(core, i):  # type: ignore[no-untyped-def]
     """Correct the null direction by what it moves that should stay; False where that is rounding.
 
     Its length times that error is what the path would break by.
     """
+    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
     size, left, v, by = now.actives, act.work[0], act.work[1], act.work[2]
     mass, enough = math.sqrt(abs(here.spot[i].own)), True
     if now.mode != ROWS:
         for c in range(mov.dw.size):
             mov.dw[c] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], v[k], mov.dw)
-        add_row(form, now.mode, i, 1.0, mov.dw)
+            add_row(core, now.mode, act.index[k], v[k], mov.dw)
+        add_row(core, now.mode, i, 1.0, mov.dw)
     for k in range(size):
         mass += abs(v[k]) * math.sqrt(abs(here.spot[act.index[k]].own))
     for c in range(act.column.size):
@@ -526,7 +548,7 @@ def sharpen_null(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-u
         j, total, imbalance = act.index[k], 0.0, 0.0
         terms = math.sqrt(abs(here.spot[j].own)) * mass
         if now.mode != ROWS:
-            total = response(form, j, mov.dw)
+            total = response(core, j, mov.dw)
         else:
             store, own = form.store, form.slot[j]
             total = store[own, i]
@@ -545,7 +567,7 @@ def sharpen_null(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-u
     if enough:
         return False
     forward_substitute(act.factor, size, left)
-    finish(act, now, tol, left, by)
+    finish(core, left, by)
     for c in range(act.column.size):
         act.column[c].rate += act.column[c].rest
     for k in range(size):
@@ -554,34 +576,36 @@ def sharpen_null(form, here, act, mov, lines, now, tol, i):  # type: ignore[no-u
 
 
 @njit(**PART)
-def room_of(lines, here, now, i, way):  # type: ignore[no-untyped-def]
+def room_of(core, i, way):  # type: ignore[no-untyped-def]
     """How far alpha of coordinate i, on a knot, can rise (way > 0) or fall; a pin has one end."""
+    here = core.here
     spot = here.spot[i]
     j = spot.piece // 2
-    u = corner_now(lines, here, now, i, j)
+    u = corner_now(core, i, j)
     if way > 0.0:
         if spot.side == 1:
             return np.inf
-        return slope_value(lines, here, now, i, j, u) - here.alpha[i]
+        return slope_value(core, i, j, u) - here.alpha[i]
     if spot.side == -1:
         return np.inf
-    return here.alpha[i] - slope_value(lines, here, now, i, j + 1, u)
+    return here.alpha[i] - slope_value(core, i, j + 1, u)
 
 
 @njit(**PART)
-def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-untyped-def]
+def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
     """Who reaches the end of its knot first when alpha moves along the null direction ``work[1]``
     times `way` (i itself by `way`): its place in A (size for i, -1 for none) and the length.
 
     Among several the one with the largest weight: the exchange is the better conditioned.
     """
+    here, act, now, tol = core.here, core.act, core.now, core.tol
     size, v = now.actives, act.work[1]
     step, best = np.inf, 0.0
     found: Any = np.int64(-1)
     for k in range(size + 1):
         j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
         if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
-            room = max(room_of(lines, here, now, j, weight), 0.0) / abs(weight)
+            room = max(room_of(core, j, weight), 0.0) / abs(weight)
             if room < step:
                 found, step, best = k, room, abs(weight)
     if found < 0:
@@ -590,19 +614,20 @@ def first_end(lines, here, act, now, tol, i, way, largest):  # type: ignore[no-u
         j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
         size_k = abs(weight)
         if size_k > tol.light * largest and here.spot[j].piece % 2 == 1:
-            room = max(room_of(lines, here, now, j, weight), 0.0)
-            near = near_a_of(here, now, tol, j, 0.0)
+            room = max(room_of(core, j, weight), 0.0)
+            near = near_a_of(core, j, 0.0)
             if room <= step * size_k + near and size_k > best:
                 found, best = k, size_k
     return found, step
 
 
 @njit(**PART)
-def move_along(form, lines, here, act, mov, win, now, tol, i, length):  # type: ignore[no-untyped-def]
+def move_along(core, i, length):  # type: ignore[no-untyped-def]
     """alpha moves along the null direction: u moves with it, by rounding only.
 
     A pivot of 1e-14 still means ``|Q v|`` of 1e-7 off A.
     """
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     size, v, du = now.actives, act.work[1], here.du
     here.alpha[i] += length
     for k in range(size):
@@ -613,48 +638,49 @@ def move_along(form, lines, here, act, mov, win, now, tol, i, length):  # type: 
         for k in range(du.size):
             du[k] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], length * v[k], du)
-        add_row(form, now.mode, i, length, du)
+            add_row(core, now.mode, act.index[k], length * v[k], du)
+        add_row(core, now.mode, i, length, du)
     else:
         dw = mov.dw
         for c in range(dw.size):
             dw[c] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], length * v[k], dw)
-        add_row(form, now.mode, i, length, dw)
+            add_row(core, now.mode, act.index[k], length * v[k], dw)
+        add_row(core, now.mode, i, length, dw)
         for c in range(dw.size):
             mov.w[c] += dw[c]
         for k in range(du.size):
-            du[k] = response(form, k, dw)
+            du[k] = response(core, k, dw)
     for k in range(du.size):
         for c in range(act.column.size):
             du[k] += here.border[k, c] * length * act.column[c].rate
         here.u[k] += du[k]
-        if abs(du[k]) > near_of(here, now, tol, k):
+        if abs(du[k]) > near_of(core, k):
             now.due = 0
-    imply_all(lines, here, act, now)
+    imply_all(core)
     now.moved_here = 1
     now.rated = 0
 
 
 @njit(**PART)
-def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either):  # type: ignore[no-untyped-def]
+def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
     """Coordinate i, on a knot but dependent on A, moves along the null direction until some
     coordinate reaches the end of its knot; that one leaves A and i takes its place.
 
     alpha_i moves `inward` (`either`: whichever way is shorter).
     """
-    widen(form, lines, here, act, mov, win, now)
+    here, act, rec, now = core.here, core.act, core.rec, core.now
+    widen(core)
     now.exchanges += 1
     for _ in range(here.u.size):
-        null_direction(form, here, act, mov, lines, now, tol, i)
+        null_direction(core, i)
         largest = 1.0
         for k in range(now.actives):
             largest = max(largest, abs(act.work[1, k]))
         way = inward
-        found, step = first_end(lines, here, act, now, tol, i, way, largest)
+        found, step = first_end(core, i, way, largest)
         if either:
-            other, shorter = first_end(lines, here, act, now, tol, i, -way, largest)
+            other, shorter = first_end(core, i, -way, largest)
             if shorter < step:
                 way, found, step = -way, other, shorter
         if found < 0:
@@ -665,18 +691,18 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
             j = act.index[found]
             rising = way * act.work[1, found] > 0.0
         if step > 0.0:
-            move_along(form, lines, here, act, mov, win, now, tol, i, way * step)
+            move_along(core, i, way * step)
         slope = here.spot[j].piece // 2 + (0 if rising else 1)
         if j == i:
             # It went through its whole knot: on to the far slope without ever joining A.
-            arrive(form, lines, here, act, mov, win, rec, now, i, slope)
+            arrive(core, i, slope)
             if here.spot[i].bend == 0.0:
-                here.alpha[i] = slope_value(lines, here, now, i, slope, 0.0)
+                here.alpha[i] = slope_value(core, i, slope, 0.0)
             return GO
-        leave(form, lines, here, act, mov, win, rec, now, j, slope)
-        pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+        leave(core, j, slope)
+        pivot, verdict = tried(core, i, 0.0)
         if verdict > 0:
-            append(form, lines, here, act, mov, win, now, i, pivot)
+            append(core, i, pivot)
             return GO
         if now.logged + SPARE >= rec.log.size:
             return STUCK
@@ -687,86 +713,91 @@ def exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, either)
 
 
 @njit(**PART)
-def cross(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
+def cross(core, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i passes on to the neighbouring piece, towards larger u (way +1; on a knot towards
     larger alpha) or smaller; +2 and -2 take one that is idle on a knot to the slope beside it."""
-    code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+    lines, here, now = core.lines, core.here, core.now
+    code = ready_for(core, i)
     if code != GO:
         return code
     piece = here.spot[i].piece
     j = piece // 2
     if abs(way) == 2:
         # An end of the knot on which it was idle has come up to its alpha.
-        leave(form, lines, here, act, mov, win, rec, now, i, j if way > 0 else j + 1)
+        leave(core, i, j if way > 0 else j + 1)
         return GO
     if here.spot[i].idle:
-        return wake(form, lines, here, act, mov, win, rec, now, tol, i, way)
+        return wake(core, i, way)
     if piece % 2 == 1:
-        leave(form, lines, here, act, mov, win, rec, now, i, j if way > 0 else j + 1)
+        leave(core, i, j if way > 0 else j + 1)
         return GO
     corner = j if way > 0 else j - 1
     kind = lines.corner[i, corner].kind
     if kind == SEAM:
-        if not stands(form, lines, here, act, mov, now, tol, i, j + 1 if way > 0 else j - 1):
+        if not stands(core, i, j + 1 if way > 0 else j - 1):
             now.want = i
             return INDEFINITE
-        leave(form, lines, here, act, mov, win, rec, now, i, j + 1 if way > 0 else j - 1)
+        leave(core, i, j + 1 if way > 0 else j - 1)
         return GO
     side: Any = np.int64(0)
     if kind == JUMP:
         side = -1 if way > 0 else 1
-    return enter(form, lines, here, act, mov, win, rec, now, tol, i, corner, side)
+    return enter(core, i, corner, side)
 
 
 @njit(**PART)
-def stands(form, lines, here, act, mov, now, tol, i, j):  # type: ignore[no-untyped-def]
+def stands(core, i, j):  # type: ignore[no-untyped-def]
     """Whether coordinate i, coming from a flat slope, can stand on slope j: on a slanted one with a
     form that is not semidefinite only where its pivot is positive."""
+    lines, now = core.lines, core.now
     bend = lines.slope[i, j].bend
-    if bend == 0.0 or now.floor == 0.5 or is_active(lines, here, i):
+    if bend == 0.0 or now.floor == 0.5 or is_active(core, i):
         return True
-    pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-    rounding, mass = rounding_of(here, act, now, tol, i)
+    pivot = pivot_of(core, i, 1.0 / bend)
+    rounding, mass = rounding_of(core, i)
     return pivot > max(rounding, 1e-10 * mass)
 
 
 @njit(**PART)
-def rest(lines, here, now, i):  # type: ignore[no-untyped-def]
+def rest(core, i):  # type: ignore[no-untyped-def]
     """Coordinate i stays on its knot with the alpha it has, outside of the factor.
 
     It depends on the active ones, so that its response goes where theirs take it; with equations
     that say the same twice, or more unknowns than rows, that is where its corner goes.
     """
+    here, now = core.here, core.now
     here.spot[i].idle = 1
     now.idles += 1
-    set_fence(lines, here, i)
+    set_fence(core, i)
 
 
 @njit(**PART)
-def wake(form, lines, here, act, mov, win, rec, now, tol, i, way):  # type: ignore[no-untyped-def]
+def wake(core, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i, idle on its knot, moves off its corner (way +1: upwards): into the factor."""
+    here, now = core.here, core.now
     spot = here.spot[i]
     piece, side = spot.piece, spot.side
-    set_piece(lines, here, rec, now, i, piece, side)
-    pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, 0.0)
+    set_piece(core, i, piece, side)
+    pivot, verdict = tried(core, i, 0.0)
     if verdict > 0:
-        append(form, lines, here, act, mov, win, now, i, pivot)
+        append(core, i, pivot)
         return GO
     inward = -1.0 if way > 0 else 1.0
-    code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, inward, np.int64(0))
+    code = exchange(core, i, inward, np.int64(0))
     if code == UNBOUNDED and not now.moved_here:
-        rest(lines, here, now, i)
+        rest(core, i)
         now.want = i
-        if now.offence * abs(now.stop - now.tau) <= slack_of(here, now, tol, i):
-            excuse(here, now, i, now.offence)
+        if now.offence * abs(now.stop - now.tau) <= slack_of(core, i):
+            excuse(core, i, now.offence)
             return GO
     return code
 
 
 @njit(**PART)
-def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def slide(core):  # type: ignore[no-untyped-def]
     """b slides along ``column.slide`` (no change in alpha) until a coordinate meets a corner."""
-    widen(form, lines, here, act, mov, win, now)
+    lines, here, act, now = core.lines, core.here, core.act, core.now
+    widen(core)
     now.slides += 1
     step, largest = np.inf, 0.0
     for i in range(here.u.size):
@@ -791,19 +822,19 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
             if attempt == 0:
                 if room < step * abs(du):
                     chosen, step, best = i, room / abs(du), abs(du)
-            elif room <= step * abs(du) + near_of(here, now, tol, i) and abs(du) > best:
+            elif room <= step * abs(du) + near_of(core, i) and abs(du) > best:
                 chosen, best = i, abs(du)
         if step == np.inf:
             now.rated = 0
             return UNBALANCED
     now.rated = 0
     way = 1 if here.du[chosen] > 0.0 else -1
-    code = ready_for(form, lines, here, act, mov, win, rec, now, chosen)
+    code = ready_for(core, chosen)
     if code != GO:
         return code
     for i in range(here.u.size):
         here.u[i] += step * here.du[i]
-    imply_all(lines, here, act, now)
+    imply_all(core)
     for c in range(act.column.size):
         act.column[c].b += step * act.column[c].slide
     now.offence = np.inf
@@ -815,18 +846,19 @@ def slide(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         here.tied[here.tied.size - 1] = 2 * chosen + (1 if way > 0 else 0)
         now.walls = 1
         return WALLS
-    return cross(form, lines, here, act, mov, win, rec, now, tol, chosen, way)
+    return cross(core, chosen, way)
 
 
 @njit(**PART)
-def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def admit(core):  # type: ignore[no-untyped-def]
     """Take those listed in ``mov.flips``, all on their pieces, into the factor one by one.
 
     Where a Rayleigh quotient is below ``now.least`` it or another one gives up its knot.
     """
+    lines, here, mov, now = core.lines, core.here, core.mov, core.now
     while now.admitted < now.flips:
         i = mov.flips[now.admitted]
-        code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+        code = ready_for(core, i)
         if code != GO:
             return code
         now.admitted += 1
@@ -834,22 +866,22 @@ def admit(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-u
         if piece % 2 == 0:
             bend = lines.slope[i, piece // 2].bend
             if bend > 0.0:
-                pivot = pivot_of(form, lines, here, act, mov, now, i, 1.0 / bend)
-                append(form, lines, here, act, mov, win, now, i, max(pivot, now.floor / bend))
+                pivot = pivot_of(core, i, 1.0 / bend)
+                append(core, i, max(pivot, now.floor / bend))
             continue
-        pivot, verdict = tried(form, lines, here, act, mov, now, tol, i, now.least)
+        pivot, verdict = tried(core, i, now.least)
         if verdict < 0:
             now.want = i
             return INDEFINITE
         if verdict > 0:
-            append(form, lines, here, act, mov, win, now, i, pivot)
+            append(core, i, pivot)
             continue
         code = UNBOUNDED
         if now.length > 0.0:
             # (With w = 0 a direction that is null to rounding would leave nothing but rounding.)
-            code = exchange(form, lines, here, act, mov, win, rec, now, tol, i, 1.0, np.int64(1))
+            code = exchange(core, i, 1.0, np.int64(1))
         if code == UNBOUNDED:
-            rest(lines, here, now, i)
+            rest(core, i)
         elif code != GO:
             return code
     return ARRIVED

@@ -62,8 +62,9 @@ def part_of(off, allowed):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def allowed_u(here, act, now, i, place, terms):  # type: ignore[no-untyped-def]
+def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     """What u_i may be away from `place`, a corner that is a sum of `terms`."""
+    here, act, now = core.here, core.act, core.now
     spot, u = here.spot[i], abs(here.u[i])
     parts = math.sqrt(abs(spot.own)) * now.mass + terms
     share = 0.0
@@ -80,19 +81,21 @@ def allowed_u(here, act, now, i, place, terms):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def off_corner(lines, here, act, now, i, j, miss):  # type: ignore[no-untyped-def]
+def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
     """`miss`, the distance of u_i from corner j, in parts of what is allowed."""
+    lines, here, now = core.lines, core.here, core.now
     if miss <= 0.0:
         return 0.0
     corner = lines.corner[i, j]
     terms = abs(corner.at) + abs(corner.rate * now.t) + abs(here.fence[i].shift * now.mu)
-    return part_of(miss, allowed_u(here, act, now, i, corner_now(lines, here, now, i, j), terms))
+    return part_of(miss, allowed_u(core, i, corner_now(core, i, j), terms))
 
 
 @njit(**PART)
-def off_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
+def off_ends(core, i):  # type: ignore[no-untyped-def]
     """How far alpha_i is beyond the ends of its knot, in parts of what is allowed."""
-    beyond = -min(room_of(lines, here, now, i, 1.0), room_of(lines, here, now, i, -1.0))
+    here = core.here
+    beyond = -min(room_of(core, i, 1.0), room_of(core, i, -1.0))
     if beyond <= 0.0:
         return 0.0
     spot, usual = here.spot[i], np.inf
@@ -105,38 +108,41 @@ def off_knot(lines, here, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def off_of(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+def off_of(core, i):  # type: ignore[no-untyped-def]
     """How far coordinate i is off its piece, in parts of what is allowed."""
+    here, now = core.here, core.now
     spot, u = here.spot[i], here.u[i]
     j = spot.piece // 2
     if spot.piece % 2 == 1:
-        miss = abs(corner_now(lines, here, now, i, j) - u)
-        return max(off_corner(lines, here, act, now, i, j, miss), off_knot(lines, here, now, i))
+        miss = abs(corner_now(core, i, j) - u)
+        return max(off_corner(core, i, j, miss), off_ends(core, i))
     fence, off = here.fence[i], 0.0
     place = u - fence.shift * now.mu
     if fence.low > -np.inf:
         miss = fence.low + fence.low_rate * now.t - place
-        off = off_corner(lines, here, act, now, i, j - 1, miss)
+        off = off_corner(core, i, j - 1, miss)
     if fence.high < np.inf:
         miss = place - fence.high - fence.high_rate * now.t
-        off = max(off, off_corner(lines, here, act, now, i, j, miss))
+        off = max(off, off_corner(core, i, j, miss))
     if spot.bend > 0.0:
-        off = max(off, off_slanted(lines, here, act, now, i))
+        off = max(off, off_slanted(core, i))
     return off if u == u else np.inf
 
 
 @njit(**PART)
-def off_slanted(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+def off_slanted(core, i):  # type: ignore[no-untyped-def]
     """How far the response of coordinate i is from where alpha says that it is, likewise."""
+    lines, here, now = core.lines, core.here, core.now
     spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
     terms = (abs(slope.at) + abs(slope.rate * now.t) + abs(here.alpha[i])) / spot.bend
-    allowed = min(allowed_u(here, act, now, i, here.u[i], terms), SHARE * APART * terms)
+    allowed = min(allowed_u(core, i, here.u[i], terms), SHARE * APART * terms)
     return part_of(abs(spot.miss), allowed)
 
 
 @njit(**PART)
-def off_border(act, now, c):  # type: ignore[no-untyped-def]
+def off_border(core, c):  # type: ignore[no-untyped-def]
     """How far border equation c is off, in parts of what is allowed."""
+    act, now = core.act, core.now
     column = act.column[c]
     equations = 1.0 + now.actives + act.column.size
     allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
@@ -148,36 +154,39 @@ def off_border(act, now, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def worst_off(lines, here, act, now):  # type: ignore[no-untyped-def]
+def worst_off(core):  # type: ignore[no-untyped-def]
     """The worst of all coordinates and border equations; u must have been recomputed."""
+    here, act = core.here, core.act
     worst = 0.0
     for i in range(here.u.size):
-        worst = max(worst, off_of(lines, here, act, now, i))
+        worst = max(worst, off_of(core, i))
     for c in range(act.column.size):
-        worst = max(worst, off_border(act, now, c))
+        worst = max(worst, off_border(core, c))
     return worst
 
 
 @njit(**PART)
-def residual_of(lines, here, now, i):  # type: ignore[no-untyped-def]
+def residual_of(core, i):  # type: ignore[no-untyped-def]
     """How far active coordinate i is from where it should be."""
+    here = core.here
     piece = here.spot[i].piece
     if piece % 2 == 1:
-        return corner_now(lines, here, now, i, piece // 2) - here.u[i]
+        return corner_now(core, i, piece // 2) - here.u[i]
     return -here.spot[i].miss
 
 
 @njit(**PART)
-def off_course(lines, here, act, now):  # type: ignore[no-untyped-def]
+def off_course(core):  # type: ignore[no-untyped-def]
     """The worst of the active coordinates, as far as they have been followed."""
+    here, act, now = core.here, core.act, core.now
     worst = 0.0
     for k in range(now.actives):
         i = act.index[k]
         if here.spot[i].piece % 2 == 1:
-            off = abs(residual_of(lines, here, now, i))
-            off = off_corner(lines, here, act, now, i, here.spot[i].piece // 2, off)
+            off = abs(residual_of(core, i))
+            off = off_corner(core, i, here.spot[i].piece // 2, off)
         else:
-            off = off_slanted(lines, here, act, now, i)
+            off = off_slanted(core, i)
         worst = max(worst, off)
     return worst
 
@@ -186,18 +195,19 @@ def off_course(lines, here, act, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def solve_residuals(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def solve_residuals(core):  # type: ignore[no-untyped-def]
     """The change of alpha_A (``work[1]``) and b (``column.rate``) that takes the active coordinates
     to where they should be, and the border equations by minus ``column.off``."""
+    act, now = core.act, core.now
     if now.ready < 2:
-        prepare(form, lines, here, act, mov, now)
+        prepare(core)
     x = act.work[0]
     for k in range(now.actives):
-        x[k] = residual_of(lines, here, now, act.index[k])
+        x[k] = residual_of(core, act.index[k])
     forward_substitute(act.factor, now.actives, x)
     for c in range(act.column.size):
         act.column[c].short = act.column[c].off
-    finish(act, now, tol, x, act.work[1])
+    finish(core, x, act.work[1])
     for c in range(act.column.size):
         # The solve works with b - rho B^T alpha.
         act.column[c].rate -= now.rho * act.column[c].off
@@ -205,23 +215,25 @@ def solve_residuals(form, lines, here, act, mov, now, tol):  # type: ignore[no-u
 
 
 @njit(**PART)
-def first_out(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+def first_out(core):  # type: ignore[no-untyped-def]
     """Whose alpha the change takes out of its knot first (its place in A, -1 if none), and the part
     of the change that leads there."""
+    here, act, now = core.here, core.act, core.now
     found, part = np.int64(-1), 1.0
     for k in range(now.actives):
         i, change = act.index[k], act.work[1, k]
         if here.spot[i].piece % 2 == 0 or change == 0.0:
             continue
-        room = max(room_of(lines, here, now, i, change), 0.0)
-        if abs(change) > room + near_a_of(here, now, tol, i, 0.0) and room < part * abs(change):
+        room = max(room_of(core, i, change), 0.0)
+        if abs(change) > room + near_a_of(core, i, 0.0) and room < part * abs(change):
             found, part = np.int64(k), room / abs(change)
     return found, part
 
 
 @njit(**PART)
-def apply_change(form, lines, here, act, mov, now, part):  # type: ignore[no-untyped-def]
+def apply_change(core, part):  # type: ignore[no-untyped-def]
     """Go `part` of the change; u follows."""
+    here, act, now = core.here, core.act, core.now
     for k in range(now.actives):
         act.rate[k] = part * act.work[1, k]
         here.alpha[act.index[k]] += act.rate[k]
@@ -230,54 +242,56 @@ def apply_change(form, lines, here, act, mov, now, part):  # type: ignore[no-unt
         act.column[c].off *= 1.0 - part
     now.refined += 1
     now.fresh = 0
-    shift_response(form, here, act, mov, now)
-    imply_all(lines, here, act, now)
+    shift_response(core)
+    imply_all(core)
 
 
 @njit(**PART)
-def refine(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def refine(core):  # type: ignore[no-untyped-def]
     """Take the active coordinates back to where they should be, unless that takes an alpha out of
     its knot."""
-    solve_residuals(form, lines, here, act, mov, now, tol)
-    if first_out(lines, here, act, now, tol)[0] < 0:
-        apply_change(form, lines, here, act, mov, now, 1.0)
+    solve_residuals(core)
+    if first_out(core)[0] < 0:
+        apply_change(core, 1.0)
 
 
 @njit(**PART)
-def correct(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def correct(core):  # type: ignore[no-untyped-def]
     """The same with pivots: an alpha that the change takes out of its knot is at the end of it."""
+    here, act, now = core.here, core.act, core.now
     for _ in range(1 + now.actives):
-        solve_residuals(form, lines, here, act, mov, now, tol)
-        k, part = first_out(lines, here, act, now, tol)
+        solve_residuals(core)
+        k, part = first_out(core)
         if k < 0:
-            apply_change(form, lines, here, act, mov, now, 1.0)
+            apply_change(core, 1.0)
             return GO
         i, up = act.index[k], act.work[1, k] > 0.0
-        code = ready_for(form, lines, here, act, mov, win, rec, now, i)
+        code = ready_for(core, i)
         if code != GO:
             return code
-        apply_change(form, lines, here, act, mov, now, part)
+        apply_change(core, part)
         j = here.spot[i].piece // 2
-        leave(form, lines, here, act, mov, win, rec, now, i, j if up else j + 1)
+        leave(core, i, j if up else j + 1)
     return GO
 
 
 @njit(**PART)
-def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+def shift_response(core):  # type: ignore[no-untyped-def]
     """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     size, du = now.actives, here.du
     if now.mode == ROWS:
         for i in range(du.size):
             du[i] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], act.rate[k], du)
+            add_row(core, now.mode, act.index[k], act.rate[k], du)
         for i in range(du.size):
             here.u[i] += du[i]
     else:
         for c in range(mov.dw.size):
             mov.dw[c] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], act.rate[k], mov.dw)
+            add_row(core, now.mode, act.index[k], act.rate[k], mov.dw)
         for c in range(mov.dw.size):
             mov.w[c] += mov.dw[c]
     for c in range(act.column.size):
@@ -287,7 +301,7 @@ def shift_response(form, here, act, mov, now):  # type: ignore[no-untyped-def]
     for k in range(now.looked):
         i = here.near[k]
         if now.mode != ROWS:
-            here.u[i] += rate_of(form, here, act, mov, now, i)
+            here.u[i] += rate_of(core, i)
         else:
             for c in range(act.column.size):
                 here.u[i] += here.border[i, c] * act.column[c].lift

@@ -35,25 +35,29 @@ ROUNDS = 4
 
 
 @njit(**PART)
-def corner_now(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+def corner_now(core, i, j):  # type: ignore[no-untyped-def]
+    lines, here, now = core.lines, core.here, core.now
     corner = lines.corner[i, j]
     return corner.at + corner.rate * now.t + here.fence[i].shift * now.mu
 
 
 @njit(**PART)
-def corner_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+def corner_rate(core, i, j):  # type: ignore[no-untyped-def]
+    lines, here, now = core.lines, core.here, core.now
     return lines.corner[i, j].rate * now.dt + here.fence[i].shift * now.dmu
 
 
 @njit(**PART)
-def slope_rate(lines, here, now, i, j):  # type: ignore[no-untyped-def]
+def slope_rate(core, i, j):  # type: ignore[no-untyped-def]
+    lines, here, now = core.lines, core.here, core.now
     slope, fence = lines.slope[i, j], here.fence[i]
     return slope.rate * now.dt + (fence.lift + slope.bend * fence.shift) * now.dmu
 
 
 @njit(**PART)
-def slope_value(lines, here, now, i, j, u):  # type: ignore[no-untyped-def]
+def slope_value(core, i, j, u):  # type: ignore[no-untyped-def]
     """alpha of slope j of coordinate i at response u."""
+    lines, here, now = core.lines, core.here, core.now
     slope, fence = lines.slope[i, j], here.fence[i]
     off = (fence.lift + slope.bend * fence.shift) * now.mu
     value = slope.at + slope.rate * now.t + off
@@ -63,20 +67,22 @@ def slope_value(lines, here, now, i, j, u):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def near_of(here, now, tol, i):  # type: ignore[no-untyped-def]
+def near_of(core, i):  # type: ignore[no-untyped-def]
     """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
+    here, now, tol = core.here, core.now, core.tol
     fence = here.fence[i]
     size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
     if now.slanted and here.spot[i].bend > 0.0:
         # There u is what alpha says, and alpha is the sharper of the two.
-        near = near_a_of(here, now, tol, i, 0.0) / here.spot[i].bend
+        near = near_a_of(core, i, 0.0) / here.spot[i].bend
         return near + 4.0 * EPS * abs(here.u[i]) + now.blur * abs(here.du[i])
     return tol.near * size + fence.root * now.noise + now.blur * abs(here.du[i])
 
 
 @njit(**PART)
-def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
+def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
     """The same for alpha_i, which moves at `rate`, and the end of its knot."""
+    here, now, tol = core.here, core.now, core.tol
     fence, spot = here.fence[i], here.spot[i]
     unit = spot.height
     rounding = 8.0 * EPS * abs(here.alpha[i]) + now.blur * abs(rate)
@@ -91,8 +97,9 @@ def near_a_of(here, now, tol, i, rate):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def still_alpha(here, act, now, tol, i):  # type: ignore[no-untyped-def]
+def still_alpha(core, i):  # type: ignore[no-untyped-def]
     """A speed of alpha_i that is rounding: of the others', or of the balance of moving slopes."""
+    here, act, now, tol = core.here, core.act, core.now, core.tol
     still = now.fastest * tol.speed * EPS
     if act.column.size and here.fence[i].root > 0.0:
         still += now.rate_noise / here.fence[i].root
@@ -103,39 +110,43 @@ def still_alpha(here, act, now, tol, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def place_of(lines, here, now, i):  # type: ignore[no-untyped-def]
+def place_of(core, i):  # type: ignore[no-untyped-def]
     """Where on its slanted piece the alpha of coordinate i says that it is."""
+    here = core.here
     j = here.spot[i].piece // 2
-    return (slope_value(lines, here, now, i, j, 0.0) - here.alpha[i]) / here.spot[i].bend
+    return (slope_value(core, i, j, 0.0) - here.alpha[i]) / here.spot[i].bend
 
 
 @njit(**PART)
-def imply(lines, here, now, i):  # type: ignore[no-untyped-def]
+def imply(core, i):  # type: ignore[no-untyped-def]
     """Let u of coordinate i, on a slanted piece, be what alpha says.
 
     Where Q_ii times the bend is large a response says little about alpha: rounding of u is much
     more of alpha, and as much again of every u.  Where the piece ends is a matter of alpha, as it
     is with knots; how far the response is from there is kept in `miss`, for refinement.
     """
-    place = place_of(lines, here, now, i)
+    here = core.here
+    place = place_of(core, i)
     here.spot[i].miss += here.u[i] - place
     here.u[i] = place
 
 
 @njit(**PART)
-def imply_all(lines, here, act, now):  # type: ignore[no-untyped-def]
+def imply_all(core):  # type: ignore[no-untyped-def]
     """The same for all, after u has moved."""
+    here, act, now = core.here, core.act, core.now
     if now.slanted:
         for k in range(now.actives):
             if here.spot[act.index[k]].bend > 0.0:
-                imply(lines, here, now, act.index[k])
+                imply(core, act.index[k])
 
 
 @njit(**PART)
-def imply_rate(lines, here, act, now, i):  # type: ignore[no-untyped-def]
+def imply_rate(core, i):  # type: ignore[no-untyped-def]
     """u' of coordinate i, on a slanted piece, from alpha'."""
+    here, act = core.here, core.act
     spot = here.spot[i]
-    rate = slope_rate(lines, here, now, i, spot.piece // 2)
+    rate = slope_rate(core, i, spot.piece // 2)
     rate = (rate - act.rate[spot.place]) / spot.bend
     spot.miss_rate = here.du[i] - rate
     here.du[i] = rate
@@ -145,8 +156,9 @@ def imply_rate(lines, here, act, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def product_with(form, mode, i, index, size, out):  # type: ignore[no-untyped-def]
+def product_with(core, mode, i, index, size, out):  # type: ignore[no-untyped-def]
     """``Q_ij`` for j in `index`."""
+    form = core.form
     if mode == ROWS:
         store, slot, own = form.store, form.slot, form.slot[i]
         for k in range(size):
@@ -174,8 +186,9 @@ def product_with(form, mode, i, index, size, out):  # type: ignore[no-untyped-de
 
 
 @njit(**SUM)
-def response(form, i, w):  # type: ignore[no-untyped-def]
+def response(core, i, w):  # type: ignore[no-untyped-def]
     """``<phi_i, w>``."""
+    form = core.form
     total = 0.0
     phi, data, indices = form.phi, form.data, form.indices
     if phi.size:
@@ -188,8 +201,9 @@ def response(form, i, w):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def add_row(form, mode, i, weight, out):  # type: ignore[no-untyped-def]
+def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
     """``out += weight * Q_i:`` on columns of Q, ``weight * phi_i`` on features."""
+    form = core.form
     if mode == ROWS:
         store, own = form.store, form.slot[i]
         for k in range(out.size):
@@ -207,16 +221,17 @@ def add_row(form, mode, i, weight, out):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
+def aim_of(core, i):  # type: ignore[no-untyped-def]
     """The right-hand side of the active system for coordinate i."""
+    lines, here, act, mov, now = core.lines, core.here, core.act, core.mov, core.now
     piece = here.spot[i].piece
     j = piece // 2
     if piece % 2 == 1:
-        aim = corner_rate(lines, here, now, i, j)
+        aim = corner_rate(core, i, j)
     else:
-        aim = slope_rate(lines, here, now, i, j) / lines.slope[i, j].bend
+        aim = slope_rate(core, i, j) / lines.slope[i, j].bend
     pull = mov.along if now.along else mov.across
-    aim -= pull[i] if now.mode == ROWS else response(form, i, pull)
+    aim -= pull[i] if now.mode == ROWS else response(core, i, pull)
     for c in range(act.column.size):
         column = act.column[c]
         balance = column.along if now.along else column.across
@@ -225,12 +240,13 @@ def aim_of(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def prepare(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
+def prepare(core):  # type: ignore[no-untyped-def]
     """``half = R^{-T} [aim, B]`` anew; the part of B only where it is not up to date."""
+    here, act, now = core.here, core.act, core.now
     size, rows = now.actives, 1 if now.ready else act.column.size + 1
     for k in range(size):
         i = act.index[k]
-        act.half[0, k] = aim_of(form, lines, here, act, mov, now, i)
+        act.half[0, k] = aim_of(core, i)
         for c in range(rows - 1):
             act.half[c + 1, k] = here.border[i, c]
     for row in range(rows):
@@ -239,11 +255,12 @@ def prepare(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def finish(act, now, tol, x, out):  # type: ignore[no-untyped-def]
+def finish(core, x, out):  # type: ignore[no-untyped-def]
     """``out`` = alpha part of the solution for ``x = R^{-T} right``; b part into ``column.rate``.
 
     ``column.short`` holds minus what the border asks for.  Returns the rank of the border.
     """
+    act, now, tol = core.act, core.now, core.tol
     size, half, m = now.actives, act.half, act.column.size
     for c in range(m):
         total, mass, own, right = 0.0, 0.0, half[c + 1, :size], x[:size]
@@ -274,9 +291,10 @@ def finish(act, now, tol, x, out):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
+def unsupported(core, rank):  # type: ignore[no-untyped-def]
     """Whether the balance asks for what the active coordinates cannot give; then ``column.slide``
     is the way for b to go: against the growth of ``B^T alpha`` that is asked for."""
+    act, now, tol = core.act, core.now, core.tol
     left = abs(now.stop - now.tau)
     for q in range(rank, act.column.size):
         dead = act.column[act.column[q].order]
@@ -294,23 +312,24 @@ def unsupported(act, now, tol, rank):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def solve(core):  # type: ignore[no-untyped-def]
     """alpha_A', b' and w' for the present pieces; False where b must slide first."""
+    act, now, tol = core.act, core.now, core.tol
     if now.ready < 2:
-        prepare(form, lines, here, act, mov, now)
+        prepare(core)
     size, m = now.actives, act.column.size
     for c in range(m):
         column = act.column[c]
         column.short = (column.along if now.along else column.across) - column.target_rate
-    rank = finish(act, now, tol, act.half[0], act.rate)
-    if rank < m and unsupported(act, now, tol, rank):
+    rank = finish(core, act.half[0], act.rate)
+    if rank < m and unsupported(core, rank):
         return False
-    mass = spread_rates(form, here, act, mov, now)
+    mass = spread_rates(core)
     if now.mode != ROWS and size:
         for _ in range(ROUNDS):
-            if not missed(form, lines, here, act, mov, now, tol, mass):
+            if not missed(core, mass):
                 break
-            mass = spread_rates(form, here, act, mov, now)
+            mass = spread_rates(core)
     fastest = 0.0
     for k in range(size):
         fastest = max(fastest, abs(act.rate[k]))
@@ -320,8 +339,9 @@ def solve(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def
 
 
 @njit(**PART)
-def spread_rates(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+def spread_rates(core):  # type: ignore[no-untyped-def]
     """What alpha_A' and b' do to b itself and to w; returns the size of the terms of u'."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     size, mass = now.actives, now.mass_along if now.along else now.mass_across
     for c in range(act.column.size):
         column = act.column[c]
@@ -336,26 +356,27 @@ def spread_rates(form, here, act, mov, now):  # type: ignore[no-untyped-def]
         for c in range(dw.size):
             dw[c] = pull[c]
         for k in range(size):
-            add_row(form, now.mode, act.index[k], act.rate[k], dw)
+            add_row(core, now.mode, act.index[k], act.rate[k], dw)
     return mass
 
 
 @njit(**SUM)
-def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-untyped-def]
+def missed(core, mass):  # type: ignore[no-untyped-def]
     """Correct the rates of alpha_A and b by what they miss, where that is more than rounding.
 
     The factor carries the square of the condition of the active rows, features do not.
     """
+    lines, here, act, now = core.lines, core.here, core.act, core.now
     size, left, by, enough = now.actives, act.work[0], act.work[1], True
     for k in range(size):
         i = act.index[k]
         piece = here.spot[i].piece
         j = piece // 2
         if piece % 2 == 1:
-            aim = corner_rate(lines, here, now, i, j)
+            aim = corner_rate(core, i, j)
         else:
-            aim = (slope_rate(lines, here, now, i, j) - act.rate[k]) / lines.slope[i, j].bend
-        left[k] = aim - rate_of(form, here, act, mov, now, i)
+            aim = (slope_rate(core, i, j) - act.rate[k]) / lines.slope[i, j].bend
+        left[k] = aim - rate_of(core, i)
         terms = abs(aim) + math.sqrt(abs(here.spot[i].own)) * mass
         for c in range(act.column.size):
             terms += abs(here.border[i, c] * act.column[c].lift)
@@ -377,7 +398,7 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
         for k in range(size):
             left[k] -= now.rho * act.column[c].short * here.border[act.index[k], c]
     forward_substitute(act.factor, size, left)
-    finish(act, now, tol, left, by)
+    finish(core, left, by)
     for c in range(act.column.size):
         act.column[c].rate += act.column[c].rest
     for k in range(size):
@@ -386,8 +407,9 @@ def missed(form, lines, here, act, mov, now, tol, mass):  # type: ignore[no-unty
 
 
 @njit(**SUM)
-def rate_of(form, here, act, mov, now, i):  # type: ignore[no-untyped-def]
+def rate_of(core, i):  # type: ignore[no-untyped-def]
     """u_i' for the present direction."""
+    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
     total = 0.0
     if now.mode == ROWS:
         store, slot, index, rate = form.store, form.slot, act.index, act.rate
@@ -400,15 +422,16 @@ def rate_of(form, here, act, mov, now, i):  # type: ignore[no-untyped-def]
             for k in range(now.actives):
                 total += store[slot[index[k]], i] * rate[k]
     else:
-        total = response(form, i, mov.dw)
+        total = response(core, i, mov.dw)
     for c in range(act.column.size):
         total += here.border[i, c] * act.column[c].lift
     return total
 
 
 @njit(**PART)
-def add_border(here, act, now):  # type: ignore[no-untyped-def]
+def add_border(core):  # type: ignore[no-untyped-def]
     """Add ``B b'`` to u' of those looked at."""
+    here, act, now = core.here, core.act, core.now
     du, near = here.du, here.near
     for c in range(act.column.size):
         lift = act.column[c].lift
@@ -417,8 +440,9 @@ def add_border(here, act, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def all_rates(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def all_rates(core):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at."""
+    form, here, act, mov, win, now = core.form, core.here, core.act, core.mov, core.win, core.now
     du, size, near, count = here.du, now.actives, here.near, now.looked
     if now.mode == ROWS:
         pull = mov.along if now.along else mov.across
@@ -443,21 +467,22 @@ def all_rates(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped
         for k in range(count):
             du[near[k]] = sums[k]
     else:
-        responses(form, near, count, mov.dw, du)
-    add_border(here, act, now)
+        responses(core, near, count, mov.dw, du)
+    add_border(core)
     if now.slanted:
         for k in range(size):
             if here.spot[act.index[k]].bend > 0.0:
-                imply_rate(lines, here, act, now, act.index[k])
+                imply_rate(core, act.index[k])
     now.rated = 1
 
 
 @njit(**SUM)
-def responses(form, rows, count, w, out):  # type: ignore[no-untyped-def]
+def responses(core, rows, count, w, out):  # type: ignore[no-untyped-def]
     """``out[i] = <phi_i, w>`` for i in `rows`.
 
     Not by `response`: the call in the loop makes a whole path a fifth slower.
     """
+    form = core.form
     phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr
     for k in range(count):
         i = rows[k]

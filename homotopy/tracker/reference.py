@@ -2,7 +2,8 @@
 
 Numba hands a named tuple on by value: all the arrays in it, at every call.  With some sixty of them
 that is most of what there is to compile.  `by_reference` stores the tuple once and returns a
-pointer; reading a field is a load from there.  Interpreted it is the tuple itself.
+pointer; reading a field is a load from there, and a tuple in a tuple is a pointer again.
+Interpreted it is the tuple itself.
 """
 
 from __future__ import annotations
@@ -49,16 +50,20 @@ class _Fields(AttributeTemplate):
 
     def generic_resolve(self, reference: Reference, name: str) -> Any:  # type: ignore[override]
         target = reference.target
-        if name in target.fields:
-            return target.types[target.fields.index(name)]
-        return None
+        if name not in target.fields:
+            return None
+        field = target.types[target.fields.index(name)]
+        return Reference(field) if isinstance(field, types.BaseNamedTuple) else field
 
 
 @lower_getattr_generic(Reference)  # type: ignore[no-untyped-call, untyped-decorator]
 def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
     place = kind.target.fields.index(name)
     zero, field = cgutils.int32_t(0), cgutils.int32_t(place)
-    load = builder.load(builder.gep(value, [zero, field], inbounds=True))
+    pointer = builder.gep(value, [zero, field], inbounds=True)
+    if isinstance(kind.target.types[place], types.BaseNamedTuple):
+        return pointer
+    load = builder.load(pointer)
     # Nothing is written there any more, so a loop need not read it again.
     load.set_metadata("invariant.load", builder.module.add_metadata([]))
     return load

@@ -82,8 +82,9 @@ def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-d
 
 
 @njit(**PART)
-def measure_columns(here, act, now):  # type: ignore[no-untyped-def]
+def measure_columns(core):  # type: ignore[no-untyped-def]
     """By how much each border equation is off, and the size of its terms: now, and on the span."""
+    here, act, now = core.here, core.act, core.now
     span = abs(now.last - now.first)
     for c in range(act.column.size):
         column = act.column[c]
@@ -100,8 +101,9 @@ def measure_columns(here, act, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def largest_alpha(here, act, i):  # type: ignore[no-untyped-def]
+def largest_alpha(core, i):  # type: ignore[no-untyped-def]
     """What alpha_i can be: its largest slope, or what the balance bears; 0 if neither is known."""
+    here, act = core.here, core.act
     most = here.spot[i].slope if here.spot[i].slope > 0.0 else np.inf
     for c in range(act.column.size):
         share = abs(here.border[i, c])
@@ -111,8 +113,9 @@ def largest_alpha(here, act, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def border_part(here, act, i):  # type: ignore[no-untyped-def]
+def border_part(core, i):  # type: ignore[no-untyped-def]
     """``sum_c |B_ic b_c|``."""
+    here, act = core.here, core.act
     total = 0.0
     for c in range(act.column.size):
         total += abs(here.border[i, c] * act.column[c].b)
@@ -120,14 +123,15 @@ def border_part(here, act, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def measure(lines, here, act, win, now, tol):  # type: ignore[no-untyped-def]
+def measure(core):  # type: ignore[no-untyped-def]
     """Measure all of them; u and ``now.length`` must be up to date."""
-    measure_columns(here, act, now)
+    lines, here, act, win, now, tol = core.lines, core.here, core.act, core.win, core.now, core.tol
+    measure_columns(core)
     square = mass = largest = 0.0
     for i in range(here.u.size):
         spot, size = here.spot[i], abs(here.alpha[i])
-        spot.height = largest_alpha(here, act, i)
-        scale = max(CORNER * spot.nearest, BORDER * border_part(here, act, i))
+        spot.height = largest_alpha(core, i)
+        scale = max(CORNER * spot.nearest, BORDER * border_part(core, i))
         here.fence[i].scale = scale
         square += (spot.length * size) ** 2
         mass += spot.length * size
@@ -147,13 +151,14 @@ def measure(lines, here, act, win, now, tol):  # type: ignore[no-untyped-def]
         least = min(max(u, spot.usual), spot.apart)
         if least > 0.0:
             now.strain = max(now.strain, EPS * (now.mass * spot.length + u) / least)
-    now.middle = usual_terms(here, act, now, win.sums)
+    now.middle = usual_terms(core, win.sums)
     now.checked = now.t
 
 
 @njit(**PART)
-def usual_terms(here, act, now, work):  # type: ignore[no-untyped-def]
+def usual_terms(core, work):  # type: ignore[no-untyped-def]
     """The usual size of the terms of the equations that b is found from, for B = 1."""
+    here, act, now = core.here, core.act, core.now
     most = now.b_weight * now.unit
     if not most > 0.0:
         return 0.0
@@ -161,18 +166,19 @@ def usual_terms(here, act, now, work):  # type: ignore[no-untyped-def]
     for k in range(count):
         i = act.index[k] if now.actives else k
         terms = here.spot[i].length * now.mass + here.spot[i].nearest
-        work[k] = terms + border_part(here, act, i)
+        work[k] = terms + border_part(core, i)
     return middle_of(work, count) / most
 
 
 @njit(**PART)
-def factor_error(form, here, act, mov, now):  # type: ignore[no-untyped-def]
+def factor_error(core):  # type: ignore[no-untyped-def]
     """How far the factor is from its matrix, each coordinate on its own scale, along a generic
     direction.  It is updated with every pivot; the error of one is multiplied by the next."""
+    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
     size, x, y, error = now.actives, act.work[0], act.work[1], 0.0
     for k in range(size):
         part = GOLDEN * (k + 1.0)
-        x[k] = (part - math.floor(part) - 0.5) / own_size(here, act.index[k])
+        x[k] = (part - math.floor(part) - 0.5) / own_size(core, act.index[k])
     for j in range(size):
         total = 0.0
         for k in range(j, size):
@@ -188,7 +194,7 @@ def factor_error(form, here, act, mov, now):  # type: ignore[no-untyped-def]
         for c in range(mov.rest.size):
             mov.rest[c] = 0.0
         for k in range(size):
-            add_row(form, now.mode, act.index[k], x[k], mov.rest)
+            add_row(core, now.mode, act.index[k], x[k], mov.rest)
     for k in range(size):
         i = act.index[k]
         wanted = 0.0
@@ -197,7 +203,7 @@ def factor_error(form, here, act, mov, now):  # type: ignore[no-untyped-def]
             for j in range(size):
                 wanted += form.store[own, act.index[j]] * x[j]
         else:
-            wanted = response(form, i, mov.rest)
+            wanted = response(core, i, mov.rest)
         if here.spot[i].bend > 0.0:
             wanted += x[k] / here.spot[i].bend
         y[k] = back[k] - wanted
@@ -208,13 +214,14 @@ def factor_error(form, here, act, mov, now):  # type: ignore[no-untyped-def]
         for k in range(size):
             y[k] -= now.rho * here.border[act.index[k], c] * total
     for k in range(size):
-        error = max(error, abs(y[k]) / own_size(here, act.index[k]))
+        error = max(error, abs(y[k]) / own_size(core, act.index[k]))
     return error / math.sqrt(max(size, 1))
 
 
 @njit(**PART)
-def own_size(here, i):  # type: ignore[no-untyped-def]
+def own_size(core, i):  # type: ignore[no-untyped-def]
     """The root of the diagonal of the factored matrix for coordinate i."""
+    here = core.here
     spot = here.spot[i]
     bend = 1.0 / spot.bend if spot.bend > 0.0 else 0.0
     return math.sqrt(max(spot.weight + bend, TINY))

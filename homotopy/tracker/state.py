@@ -297,3 +297,18 @@ class Record(NamedTuple):
     segment: Any
     log: Any
     jump: Any
+
+
+class Core(NamedTuple):
+    """All of the above and the records of single numbers: what compiled functions share."""
+
+    form: Any
+    lines: Any
+    here: Any
+    act: Any
+    mov: Any
+    win: Any
+    rec: Any
+    now: Any
+    tol: Any
+    opt: Any

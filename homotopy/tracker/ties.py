@@ -47,8 +47,9 @@ GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 
 
 @njit(**PART)
-def tie(here, now, i):  # type: ignore[no-untyped-def]
+def tie(core, i):  # type: ignore[no-untyped-def]
     """Note that coordinate i stands on a corner or at an end of its knot."""
+    here, now = core.here, core.now
     spot = here.spot[i]
     here.tied[now.tied] = i
     now.tied += 1
@@ -58,14 +59,15 @@ def tie(here, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+def stand(core):  # type: ignore[no-untyped-def]
     """List the coordinates standing on a corner (a step has just done so where the list is fresh),
     and those at an end of their knot."""
+    here, act, now = core.here, core.act, core.now
     listed = now.tied if now.fresh else 0
     looked = 0 if now.fresh else now.looked
     now.tied = now.moved_here = now.fresh = 0
     for q in range(listed):
-        tie(here, now, here.tied[q])
+        tie(core, here.tied[q])
     u, near = here.u, here.near
     for k in range(looked):
         i = near[k]
@@ -75,19 +77,20 @@ def stand(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
             fence.high + fence.high_rate * now.t - place,
             place - fence.low - fence.low_rate * now.t,
         )
-        if gap <= near_of(here, now, tol, i):
-            tie(here, now, i)
+        if gap <= near_of(core, i):
+            tie(core, i)
     for k in range(now.actives):
         i = act.index[k]
         if here.spot[i].piece % 2 == 1:
-            room = min(room_of(lines, here, now, i, 1.0), room_of(lines, here, now, i, -1.0))
-            if room <= near_a_of(here, now, tol, i, act.rate[k] if now.solved else 0.0):
-                tie(here, now, i)
+            room = min(room_of(core, i, 1.0), room_of(core, i, -1.0))
+            if room <= near_a_of(core, i, act.rate[k] if now.solved else 0.0):
+                tie(core, i)
 
 
 @njit(**PART)
-def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
+def distance(core, i, gap, high):  # type: ignore[no-untyped-def]
     """An infinitesimal distance: what it is known to be, or a fresh generic number."""
+    now = core.now
     if gap >= 0.0:
         return gap
     value = GOLDEN * (2 * i + high + 1) + PLASTIC * now.draw
@@ -98,25 +101,27 @@ def distance(now, i, gap, high):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def end_rate(lines, here, now, i, j, corner):  # type: ignore[no-untyped-def]
+def end_rate(core, i, j, corner):  # type: ignore[no-untyped-def]
     """How fast the end of knot `corner` at slope j moves."""
-    rate, bend = slope_rate(lines, here, now, i, j), lines.slope[i, j].bend
-    return rate - bend * corner_rate(lines, here, now, i, corner)
+    lines = core.lines
+    rate, bend = slope_rate(core, i, j), lines.slope[i, j].bend
+    return rate - bend * corner_rate(core, i, corner)
 
 
 @njit(**PART)
-def rate_tied(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def rate_tied(core):  # type: ignore[no-untyped-def]
     """u' of the tied coordinates; of all where that takes no longer."""
+    here, act, mov, now = core.here, core.act, core.mov, core.now
     if now.rated:
         return
     if now.mode == ROWS:
         if 3 * now.tied > now.looked:
-            all_rates(form, lines, here, act, mov, win, now)
+            all_rates(core)
         else:
             for q in range(now.tied):
-                here.du[here.tied[q]] = rate_of(form, here, act, mov, now, here.tied[q])
+                here.du[here.tied[q]] = rate_of(core, here.tied[q])
     else:
-        responses(form, here.tied, now.tied, mov.dw, here.du)
+        responses(core, here.tied, now.tied, mov.dw, here.du)
         for c in range(act.column.size):
             lift = act.column[c].lift
             for q in range(now.tied):
@@ -124,53 +129,56 @@ def rate_tied(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped
     if now.slanted and not now.rated:
         for q in range(now.tied):
             if here.spot[here.tied[q]].bend > 0.0:
-                imply_rate(lines, here, act, now, here.tied[q])
+                imply_rate(core, here.tied[q])
 
 
 @njit(**PART)
-def off_knot(lines, here, act, now, tol, i):  # type: ignore[no-untyped-def]
+def off_knot(core, i):  # type: ignore[no-untyped-def]
     """The way in which coordinate i, at an end of its knot, moves off it (0: it does not), its
     speed, and what is too slow to tell."""
+    here, act, now = core.here, core.act, core.now
     spot = here.spot[i]
     j, rate = spot.piece // 2, act.rate[spot.place]
-    near = near_a_of(here, now, tol, i, rate)
-    still = 2.0 * near / abs(now.stop - now.tau) + still_alpha(here, act, now, tol, i)
-    if spot.side <= 0 and room_of(lines, here, now, i, 1.0) <= near:
-        speed = now.sign * (rate - end_rate(lines, here, now, i, j, j))
+    near = near_a_of(core, i, rate)
+    still = 2.0 * near / abs(now.stop - now.tau) + still_alpha(core, i)
+    if spot.side <= 0 and room_of(core, i, 1.0) <= near:
+        speed = now.sign * (rate - end_rate(core, i, j, j))
         if speed > still:
             return 1, speed, still
-    if spot.side >= 0 and room_of(lines, here, now, i, -1.0) <= near:
-        speed = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+    if spot.side >= 0 and room_of(core, i, -1.0) <= near:
+        speed = now.sign * (end_rate(core, i, j + 1, j) - rate)
         if speed > still:
             return -1, speed, still
     return 0, 0.0, still
 
 
 @njit(**PART)
-def idle_end(lines, here, now, tol, i):  # type: ignore[no-untyped-def]
+def idle_end(core, i):  # type: ignore[no-untyped-def]
     """Which end of its knot comes up to the alpha of coordinate i, idle there (+1: the upper one,
     0: none), and the length of step until then."""
+    here, now = core.here, core.now
     spot = here.spot[i]
     j = spot.piece // 2
-    still = 2.0 * near_a_of(here, now, tol, i, 0.0) / abs(now.stop - now.tau)
+    still = 2.0 * near_a_of(core, i, 0.0) / abs(now.stop - now.tau)
     way, best = 0, np.inf
     if spot.side <= 0:
-        speed = -now.sign * end_rate(lines, here, now, i, j, j)
+        speed = -now.sign * end_rate(core, i, j, j)
         if speed > still:
-            way, best = 1, max(room_of(lines, here, now, i, 1.0), 0.0) / speed
+            way, best = 1, max(room_of(core, i, 1.0), 0.0) / speed
     if spot.side >= 0:
-        speed = now.sign * end_rate(lines, here, now, i, j + 1, j)
+        speed = now.sign * end_rate(core, i, j + 1, j)
         if speed > still:
-            length = max(room_of(lines, here, now, i, -1.0), 0.0) / speed
+            length = max(room_of(core, i, -1.0), 0.0) / speed
             if length < best:
                 way, best = -1, length
     return way, best
 
 
 @njit(**PART)
-def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
+def first_event(core):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
+    lines, here, now = core.lines, core.here, core.now
     now.walls = 0
     chosen, chosen_way = np.int64(-1), np.int64(0)
     speed, slow, soonest = 0.0, 0.0, np.inf
@@ -179,14 +187,12 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
         if spot.idle:
-            end, _ = idle_end(lines, here, now, tol, i)
-            if end and room_of(lines, here, now, i, float(end)) <= near_a_of(
-                here, now, tol, i, 0.0
-            ):
+            end, _ = idle_end(core, i)
+            if end and room_of(core, i, float(end)) <= near_a_of(core, i, 0.0):
                 # (Twice as far as who leaves its corner goes: see `cross`.)
                 return i, np.int64(2 * end), np.inf, 0.0, 0.0
         if spot.piece % 2 == 1 and not spot.idle:
-            way, pace, still = off_knot(lines, here, act, now, tol, i)
+            way, pace, still = off_knot(core, i)
             if way == 0:
                 continue
         else:
@@ -196,7 +202,7 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
             pace = max(up, down)
             if pace <= noise:
                 continue
-            near = near_of(here, now, tol, i)
+            near = near_of(core, i)
             still, place = per_left * near + noise, here.u[i] - fence.shift * now.mu
             way = 0
             if up > still and fence.high + fence.high_rate * t - place <= near:
@@ -212,15 +218,16 @@ def first_event(lines, here, act, now, tol):  # type: ignore[no-untyped-def]
                 now.walls += 1
                 here.tied[here.tied.size - now.walls] = 2 * i + (1 if way > 0 else 0)
                 continue
-        gap = distance(now, i, spot.gap_high if way > 0 else spot.gap_low, way)
+        gap = distance(core, i, spot.gap_high if way > 0 else spot.gap_low, way)
         if gap < soonest * pace:
             chosen, chosen_way, speed, slow, soonest = i, way, pace, still, gap / pace
     return chosen, chosen_way, speed, slow, soonest
 
 
 @njit(**PART)
-def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
+def pass_time(core, time):  # type: ignore[no-untyped-def]
     """Bring the infinitesimal distances up to date."""
+    here, act, now = core.here, core.act, core.now
     if time == 0.0:
         return
     for q in range(now.tied):
@@ -231,45 +238,46 @@ def pass_time(lines, here, act, now, time):  # type: ignore[no-untyped-def]
             continue
         if spot.piece % 2 == 1:
             rate = act.rate[spot.place]
-            up = now.sign * (rate - end_rate(lines, here, now, i, j, j))
-            down = now.sign * (end_rate(lines, here, now, i, j + 1, j) - rate)
+            up = now.sign * (rate - end_rate(core, i, j, j))
+            down = now.sign * (end_rate(core, i, j + 1, j) - rate)
         else:
             pace = fence.shift * now.dmu
             up = now.sign * (here.du[i] - fence.high_rate * now.dt - pace)
             down = now.sign * (fence.low_rate * now.dt + pace - here.du[i])
         if np.isfinite(up):
-            spot.gap_high = max(distance(now, i, spot.gap_high, np.int64(1)) - up * time, 0.0)
+            spot.gap_high = max(distance(core, i, spot.gap_high, np.int64(1)) - up * time, 0.0)
         if np.isfinite(down):
-            spot.gap_low = max(distance(now, i, spot.gap_low, np.int64(-1)) - down * time, 0.0)
+            spot.gap_low = max(distance(core, i, spot.gap_low, np.int64(-1)) - down * time, 0.0)
 
 
 # ------------------------------------------------------------------ the turn
 
 
 @njit(**PART)
-def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-untyped-def]
+def turn(core):  # type: ignore[no-untyped-def]
     """Choose pieces for the tied coordinates so that none moves off its piece.
 
     Returns `GO` with the rates solved for, `WALLS` where the path ends at a jump, or what is in
     the way.
     """
+    here, rec, now, tol = core.here, core.rec, core.now, core.tol
     now.point += 1
     now.draw = now.crossings if rec.jump[now.jumps].t == now.t else 0
     now.pivots_here = 0
-    stand(lines, here, act, now, tol)
+    stand(core)
     most = 100 + tol.patience * now.tied
     while True:
         if now.pivots_here > most:
             return STUCK
-        if not now.solved and not solve(form, lines, here, act, mov, now, tol):
+        if not now.solved and not solve(core):
             now.pivots_here += 1
-            code = slide(form, lines, here, act, mov, win, rec, now, tol)
+            code = slide(core)
             if code != GO:
                 return code
-            stand(lines, here, act, now, tol)
+            stand(core)
             continue
-        rate_tied(form, lines, here, act, mov, win, now)
-        i, way, speed, slow, time = first_event(lines, here, act, now, tol)
+        rate_tied(core)
+        i, way, speed, slow, time = first_event(core)
         if i < 0:
             return WALLS if now.walls else GO
         now.pivots_here += 1
@@ -280,14 +288,14 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
             # In exact arithmetic a coordinate that moves off its slope moves into its knot.  One
             # that goes back and forth sits on a column so nearly dependent that its speed has no
             # digit left.  It is excused for the coming step, which is kept short.
-            excuse(here, now, i, speed)
+            excuse(core, i, speed)
             continue
-        pass_time(lines, here, act, now, time)
-        code = cross(form, lines, here, act, mov, win, rec, now, tol, i, way)
+        pass_time(core, time)
+        code = cross(core, i, way)
         if code != GO:
             return code
         if now.moved_here:
-            stand(lines, here, act, now, tol)
+            stand(core)
             most = max(most, 100 + tol.patience * now.tied)
 
 
@@ -295,12 +303,13 @@ def turn(form, lines, here, act, mov, win, rec, now, tol):  # type: ignore[no-un
 
 
 @njit(**PART)
-def freedom(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def]
+def freedom(core, i):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
+    lines, here, act, now = core.lines, core.here, core.act, core.now
     piece = here.spot[i].piece
     bend = lines.slope[i, piece // 2].bend
     if bend == 0.0:
-        return pivot_of(form, lines, here, act, mov, now, i, 0.0)
+        return pivot_of(core, i, 0.0)
     # It is in the factor itself, with 1/bend on its diagonal.
     unit = act.work[0]
     for k in range(now.actives):
@@ -312,7 +321,7 @@ def freedom(form, lines, here, act, mov, now, i):  # type: ignore[no-untyped-def
 
 
 @njit(**PART)
-def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def linger(core):  # type: ignore[no-untyped-def]
     """Whether a coordinate would stay on a jump corner along the coming segment; noted as a wall.
 
     No local optimum sits there unless the active coordinates hold it: otherwise w can move it off
@@ -320,6 +329,7 @@ def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
     arises from symmetric data.  One is returned at a time, for flipping all of a balanced set at
     once would keep the balance; those whose flip moved nothing rest as long as they stand there.
     """
+    lines, here, now, tol = core.lines, core.here, core.now, core.tol
     left = abs(now.stop - now.tau)
     now.linger += 1
     found = -1
@@ -328,7 +338,7 @@ def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
         spot, fence = here.spot[i], here.fence[i]
         if spot.piece % 2 == 1 or spot.excused:
             continue
-        near = near_of(here, now, tol, i)
+        near = near_of(core, i)
         still = 2.0 * near / left + now.rate_noise * fence.root
         for high in range(2):
             corner = spot.piece // 2 - 1 + high
@@ -344,7 +354,7 @@ def linger(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-de
             elif found < 0 or i < found // 2:
                 if now.window == BY_TURN and spot.seat < 0:
                     continue
-                if freedom(form, lines, here, act, mov, now, i) > tol.held * spot.weight:
+                if freedom(core, i) > tol.held * spot.weight:
                     found = 2 * i + high
     if found >= 0:
         here.tied[here.tied.size - 1] = found

@@ -73,7 +73,8 @@ def smallest(values, k):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def look_at_all(here, now):  # type: ignore[no-untyped-def]
+def look_at_all(core):  # type: ignore[no-untyped-def]
+    here, now = core.here, core.now
     for i in range(here.u.size):
         here.near[i] = i
     now.looked = here.u.size
@@ -82,25 +83,27 @@ def look_at_all(here, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def write_flat(lines, here, now):  # type: ignore[no-untyped-def]
+def write_flat(core):  # type: ignore[no-untyped-def]
     """Write alpha of the coordinates on flat slopes: it is the value of their slope."""
+    lines, here = core.lines, core.here
     for i in range(here.alpha.size):
         piece = here.spot[i].piece
         if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
-            here.alpha[i] = slope_value(lines, here, now, i, piece // 2, 0.0)
+            here.alpha[i] = slope_value(core, i, piece // 2, 0.0)
 
 
 @njit(**PART)
-def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped-def]
+def recompute(core):  # type: ignore[no-untyped-def]
     """On features: w and ``u = phi w + B b`` from alpha, and the sizes that tolerances take."""
-    write_flat(lines, here, now)
+    here, act, mov, now, tol = core.here, core.act, core.mov, core.now, core.tol
+    write_flat(core)
     w, norm, square = mov.w, 0.0, 0.0
     for c in range(w.size):
         w[c] = 0.0
     for i in range(here.u.size):
         value = here.alpha[i]
         if value != 0.0:
-            add_row(form, now.mode, i, value, w)
+            add_row(core, now.mode, i, value, w)
             norm += here.spot[i].own * value * value
     for c in range(w.size):
         square += w[c] * w[c]
@@ -109,14 +112,15 @@ def recompute(form, lines, here, act, mov, now, tol):  # type: ignore[no-untyped
         now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
     now.most_norm = max(now.most_norm, now.norm)
     now.noise = tol.rounding * EPS * now.most_norm
-    respond(form, lines, here, act, mov, now)
+    respond(core)
 
 
 @njit(**PART)
-def respond(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
+def respond(core):  # type: ignore[no-untyped-def]
     """``u = phi w + B b`` of all coordinates, and all are looked at."""
-    look_at_all(here, now)
-    responses(form, here.near, here.u.size, mov.w, here.u)
+    here, act, mov, now = core.here, core.act, core.mov, core.now
+    look_at_all(core)
+    responses(core, here.near, here.u.size, mov.w, here.u)
     for c in range(act.column.size):
         b = act.column[c].b
         for i in range(here.u.size):
@@ -124,24 +128,26 @@ def respond(form, lines, here, act, mov, now):  # type: ignore[no-untyped-def]
     if now.slanted:
         for k in range(now.actives):
             here.spot[act.index[k]].miss = 0.0
-        imply_all(lines, here, act, now)
+        imply_all(core)
 
 
 @njit(**PART)
-def widen(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def widen(core):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date and look at all."""
+    now = core.now
     if now.window == BY_TURN:
-        close_window(form, lines, here, act, mov, win, now)
+        close_window(core)
     elif now.window == BY_PLACE:
-        respond(form, lines, here, act, mov, now)
+        respond(core)
 
 
 # ------------------------------------------------------------------ by turn
 
 
 @njit(**PART)
-def look_at(form, here, act, win, now, i):  # type: ignore[no-untyped-def]
+def look_at(core, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which is about to leave the factor, among those looked at."""
+    form, here, act, win, now = core.form, core.here, core.act, core.win, core.now
     if now.window != BY_TURN or here.spot[i].seat >= 0:
         return
     k = now.looked
@@ -154,9 +160,10 @@ def look_at(form, here, act, win, now, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def forecast(here, win, now, tol, ahead):  # type: ignore[no-untyped-def]
+def forecast(core, ahead):  # type: ignore[no-untyped-def]
     """The horizon, and into ``win.gaps`` how far w may be turned before each coordinate could meet
     a corner until then."""
+    here, win, now = core.here, core.win, core.now
     u, du, times, n = here.u, here.du, win.times, here.u.size
     left = abs(now.stop - now.tau)
     horizon = left
@@ -180,7 +187,7 @@ def forecast(here, win, now, tol, ahead):  # type: ignore[no-untyped-def]
                 gap = min(over, over - horizon * closing)
                 gap = min(gap, min(under, under - horizon * opening))
                 # root bounds both the length of phi_i and, times sqrt(rho), what b does.
-                gap = (gap - 2.0 * near_of(here, now, tol, i)) / max(fence.root, TINY)
+                gap = (gap - 2.0 * near_of(core, i)) / max(fence.root, TINY)
                 win.gaps[i] = gap
                 times[i] = gap
         if attempt == 0 and n > ahead:
@@ -191,13 +198,14 @@ def forecast(here, win, now, tol, ahead):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def open_window(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
+def open_window(core):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken."""
+    here, win, now, opt = core.here, core.win, core.now, core.opt
     n, room = here.u.size, win.panel.shape[1] - SPARE
     wanted = now.wanted_along if now.along else now.wanted_across
     if wanted >= min(n, room):
         return
-    horizon = forecast(here, win, now, tol, opt.ahead)
+    horizon = forecast(core, opt.ahead)
     reach = smallest(win.times, wanted)
     if not reach > 0.0:
         more = min(wanted + wanted // 2, min(n // 4, room - 1))
@@ -213,7 +221,7 @@ def open_window(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
         if win.gaps[i] <= reach and here.spot[i].piece % 2 == 0:
             if count == room:
                 now.pause = now.steps + opt.rest
-                look_at_all(here, now)
+                look_at_all(core)
                 now.rated = 1
                 return
             here.near[count] = i
@@ -222,14 +230,15 @@ def open_window(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
             count += 1
     now.looked = now.looked_seen = count
     now.reach, now.horizon = reach, now.tau + now.sign * horizon
-    fill_panel(form, here, act, mov, win, now)
+    fill_panel(core)
     now.window = BY_TURN
     now.opened += 1
 
 
 @njit(**PART)
-def fill_panel(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def fill_panel(core):  # type: ignore[no-untyped-def]
     """Rows of Q at those looked at, and what the window will need when it closes."""
+    form, here, act, mov, win, now = core.form, core.here, core.act, core.mov, core.win, core.now
     size, count = now.actives, now.looked
     pull = mov.along if now.along else mov.across
     square = now.square_along if now.along else now.square_across
@@ -262,8 +271,9 @@ def fill_panel(form, here, act, mov, win, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def turned(lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def turned(core):  # type: ignore[no-untyped-def]
     """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
+    lines, here, act, mov, win, now = core.lines, core.here, core.act, core.mov, core.win, core.now
     pull = mov.along if now.along else mov.across
     norm = now.square_along if now.along else now.square_across
     inner, size = now.inner_seen, 0.0
@@ -272,9 +282,9 @@ def turned(lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
         piece = here.spot[i].piece
         j = piece // 2
         if piece % 2 == 1:
-            value = corner_rate(lines, here, now, i, j)
+            value = corner_rate(core, i, j)
         else:
-            value = (slope_rate(lines, here, now, i, j) - rate) / lines.slope[i, j].bend
+            value = (slope_rate(core, i, j) - rate) / lines.slope[i, j].bend
         for c in range(act.column.size):
             value -= here.border[i, c] * act.column[c].lift
         norm += rate * (value + pull[i])
@@ -288,8 +298,10 @@ def turned(lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-untyped-def]
+def close_window(core):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date after a window by turn, and look at all again."""
+    form, lines, here, act = core.form, core.lines, core.here, core.act
+    mov, win, now = core.mov, core.win, core.now
     u, du, gone = here.u, here.du, now.tau - now.tau_seen
     pull = mov.along if now.along else mov.across
     for i in range(u.size):
@@ -301,7 +313,7 @@ def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-unty
     count = 0
     for k in range(now.size_seen):
         i = win.index_seen[k]
-        change = alpha_now(lines, here, now, i) - win.alpha_seen[k]
+        change = alpha_now(core, i) - win.alpha_seen[k]
         if change != 0.0:
             win.rows[count], win.weights[count] = form.slot[i], change
             count += 1
@@ -312,29 +324,31 @@ def close_window(form, lines, here, act, mov, win, now):  # type: ignore[no-unty
             slope, fence = lines.slope[i, j], here.fence[i]
             then = slope.at + slope.rate * now.t + fence.lift * now.mu
             win.rows[count] = form.slot[i]
-            win.weights[count] = alpha_now(lines, here, now, i) - then
+            win.weights[count] = alpha_now(core, i) - then
             count += 1
     weighted_rows(form.store, win.rows[:count], win.weights[:count], du)
     for k in range(now.looked):
         du[here.near[k]] = 0.0
     for i in range(u.size):
         u[i] += du[i]
-    imply_all(lines, here, act, now)
-    adapt(win, now, u.size)
-    look_at_all(here, now)
+    imply_all(core)
+    adapt(core, u.size)
+    look_at_all(core)
 
 
 @njit(**PART)
-def alpha_now(lines, here, now, i):  # type: ignore[no-untyped-def]
+def alpha_now(core, i):  # type: ignore[no-untyped-def]
+    lines, here = core.lines, core.here
     piece = here.spot[i].piece
     if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
-        return slope_value(lines, here, now, i, piece // 2, 0.0)
+        return slope_value(core, i, piece // 2, 0.0)
     return here.alpha[i]
 
 
 @njit(**PART)
-def adapt(win, now, n):  # type: ignore[no-untyped-def]
+def adapt(core, n):  # type: ignore[no-untyped-def]
     """Let the next window be larger or smaller, by how long this one lasted."""
+    win, now = core.win, core.now
     wanted = now.wanted_along if now.along else now.wanted_across
     enough = now.enough_along if now.along else now.enough_across
     spent, lasted = now.spent / now.reach, now.steps - now.steps_seen
@@ -355,8 +369,9 @@ def adapt(win, now, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def gone_by_place(act, mov, now):  # type: ignore[no-untyped-def]
+def gone_by_place(core):  # type: ignore[no-untyped-def]
     """How much of the reach is used up, and how fast more of it will be."""
+    act, mov, now = core.act, core.mov, core.now
     square, pace = 0.0, 0.0
     for c in range(mov.w.size):
         square += (mov.w[c] - mov.w_seen[c]) ** 2
@@ -375,8 +390,9 @@ def gone_by_place(act, mov, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def distances(here, win, now, tol):  # type: ignore[no-untyped-def]
+def distances(core):  # type: ignore[no-untyped-def]
     """How far each coordinate is from its corners, in units of what w, b and t may do to it."""
+    here, win, now = core.here, core.win, core.now
     b_weight, t_weight = now.b_weight, now.t_weight
     for i in range(here.u.size):
         fence = here.fence[i]
@@ -384,7 +400,7 @@ def distances(here, win, now, tol):  # type: ignore[no-untyped-def]
         gap = min(
             fence.high + fence.high_rate * now.t + off, -(fence.low + fence.low_rate * now.t + off)
         )
-        gap -= 2.0 * near_of(here, now, tol, i)
+        gap -= 2.0 * near_of(core, i)
         if now.settling:
             move = abs(fence.shift)
         else:
@@ -401,8 +417,10 @@ def distances(here, win, now, tol):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignore[no-untyped-def]
+def look_around(core):  # type: ignore[no-untyped-def]
     """Recompute w and u and choose the coordinates within reach."""
+    here, act, mov, win = core.here, core.act, core.mov, core.win
+    now, tol, opt = core.now, core.tol, core.opt
     n, width = here.u.size, mov.w.size
     # A look costs as much as so many coordinates looked at; the steps should cost no less.
     cost = 3.0 * n + opt.look / max(width, 1)
@@ -414,7 +432,7 @@ def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
     now.steps_looked = now.steps
     for c in range(width):
         mov.w_seen[c] = mov.w[c]
-    recompute(form, lines, here, act, mov, now, tol)
+    recompute(core)
     off = 0.0
     for c in range(width):
         off += (mov.w[c] - mov.w_seen[c]) ** 2
@@ -434,7 +452,7 @@ def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
     if math.sqrt(off) > tol.strayed * now.length + now.noise:
         # w was tracked to be something else than alpha makes it.
         now.due = 0
-    distances(here, win, now, tol)
+    distances(core)
     for k in range(now.actives):
         win.gaps[act.index[k]] = -1.0
     now.window = BY_PLACE
@@ -444,13 +462,14 @@ def look_around(form, lines, here, act, mov, win, now, tol, opt):  # type: ignor
             win.times[i] = win.gaps[i]
         reach = smallest(win.times, wanted)
         if reach > 0.0:
-            return narrow(form, here, win, now, reach)
+            return narrow(core, reach)
     return GO
 
 
 @njit(**PART)
-def narrow(form, here, win, now, reach):  # type: ignore[no-untyped-def]
+def narrow(core, reach):  # type: ignore[no-untyped-def]
     """Look at those within reach only, their dense features side by side."""
+    form, here, win, now = core.form, core.here, core.win, core.now
     count = 0
     for i in range(here.u.size):
         here.spot[i].seat = -1
