@@ -50,7 +50,7 @@ BEAT = 0.1
 LEVEL = 1e-10
 # The certificate checks a path before it is returned if rounding is more than this part of a
 # response, or if the path has no more numbers than this, which takes no time.
-STRAIN, SMALL = 1e-5, 2000
+STRAIN, SMALL = 1e-3, 2000
 # The time limit of a second attempt: this many times the first one, plus some seconds.
 AGAIN, AT_LEAST = 3.0, 0.1
 # A span shorter than this fraction of its ends is empty.

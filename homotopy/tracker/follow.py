@@ -13,7 +13,7 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.pivots import room_of, set_fence, slack_of
-from homotopy.tracker.proof import off_course, refine
+from homotopy.tracker.proof import off_course, refine, take_up
 from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha
 from homotopy.tracker.state import (
     ARRIVED,
@@ -343,6 +343,9 @@ def follow(core):  # type: ignore[no-untyped-def]
             code = turn(core)
         if code != GO:
             return code
+        if now.dropped:
+            take_up(core)
+            continue
         if now.due == 0 and not now.settling and now.looks < LOOKS:
             # The turn has moved u: see to it before going on.
             now.looks += 1

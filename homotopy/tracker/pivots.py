@@ -428,11 +428,25 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
     if not bends:
         # (On a slanted piece alpha stays, and says where it is.)
         before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
-        drop = here.spot[i].own * abs(before - here.alpha[i])
-        if drop > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
-            # Where alpha is fast, t is too coarse to stop at the end of its knot: what is left of
-            # alpha is taken up by the others before the path goes on.
-            now.due = 0
+        change = here.alpha[i] - before
+        if here.spot[i].own * abs(change) > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
+            # Where alpha is fast, t is too coarse to stop at the end of its knot.
+            drop(core, i, change)
+
+
+@njit(**PART)
+def drop(core, i, change):  # type: ignore[no-untyped-def]
+    """Let u follow a change of alpha_i; the active coordinates make up for it before the path goes
+    on (`homotopy.tracker.proof.take_up`)."""
+    here, act, mov, win, now = core.here, core.act, core.mov, core.win, core.now
+    product_with(core, now.mode, i, here.near, now.looked, win.sums)
+    for k in range(now.looked):
+        here.u[here.near[k]] += change * win.sums[k]
+    if now.mode != ROWS:
+        add_row(core, now.mode, i, change, mov.w)
+    for c in range(act.column.size):
+        act.column[c].dropped += change * here.border[i, c]
+    now.dropped = 1
 
 
 @njit(**PART)

@@ -35,10 +35,11 @@ from homotopy.tracker.rates import (
     prepare,
     rate_of,
 )
-from homotopy.tracker.state import GO, ROWS
+from homotopy.tracker.state import BY_TURN, GO, ROWS
 from homotopy.tracker.tolerances import ARRIVAL, EPS
+from homotopy.tracker.windows import close_window
 
-__all__ = ["correct", "off_course", "refine", "worst_off"]
+__all__ = ["correct", "off_course", "refine", "take_up", "worst_off"]
 
 SHARE, BALANCE = 0.25, 0.75
 ROUNDINGS = 16.0
@@ -253,6 +254,20 @@ def refine(core):  # type: ignore[no-untyped-def]
     solve_residuals(core)
     if first_out(core)[0] < 0:
         apply_change(core, 1.0)
+
+
+@njit(**PART)
+def take_up(core):  # type: ignore[no-untyped-def]
+    """Refine after alphas that left their knots have dropped what was left of them."""
+    act, now, tol = core.act, core.now, core.tol
+    for c in range(act.column.size):
+        act.column[c].off, act.column[c].dropped = act.column[c].dropped, 0.0
+    now.dropped = 0
+    if now.window == BY_TURN:
+        close_window(core)
+    refine(core)
+    if not now.settling and off_course(core) > tol.repair:
+        now.due = 0
 
 
 @njit(**PART)

@@ -96,7 +96,7 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
             # An alpha counts for as much as it can be: t may be off by a few eps of the span, and
             # those that have been larger leave their rounding behind.
             most += abs(here.border[i, c]) * max(abs(here.alpha[i]), here.spot[i].slope)
-        column.off, column.weight = off, weight
+        column.off, column.weight, column.dropped = off, weight, 0.0
         column.most = most + span * abs(column.moves) + abs(column.aim)
 
 
@@ -152,7 +152,7 @@ def measure(core):  # type: ignore[no-untyped-def]
         if least > 0.0:
             now.strain = max(now.strain, EPS * (now.mass * spot.length + u) / least)
     now.middle = usual_terms(core, win.sums)
-    now.checked = now.t
+    now.checked, now.dropped = now.t, 0
 
 
 @njit(**PART)

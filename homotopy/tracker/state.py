@@ -92,10 +92,11 @@ SPOT = _dtype(
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
 # target on this route, the target where u was last recomputed, that at t = 0 and its rate, balance
 # of the moving slopes along and across, the size of the terms of the balance, and what they can be
-# on the whole span, by how much it is off where that is known, and space.
+# on the whole span, by how much it is off where that is known, and by how much alphas that left
+# their knots have put it off, and space.
 COLUMN = _dtype(
     "b rate lift target_rate target aim moves along across short mass slide begun seen kept rest "
-    "weight most off",
+    "weight most off dropped",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
@@ -127,7 +128,7 @@ NOW = _dtype(
     "mode along pin settling slanted actives solved rated ready "
     # the present point
     "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
-    "excused idles looks "
+    "excused idles looks dropped "
     # counts and limits
     "steps pivots exchanges slides refined due stop_steps stop_segments "
     # the record
