@@ -252,10 +252,11 @@ def measured(spec: Spec, tell: Callable[[str], object]) -> dict[str, Any]:
 def _child(channel: Connection) -> None:
     warnings.simplefilter("ignore")
     from homotopy import compile_now, engine
+    from homotopy.tracing import Run
     from homotopy.tracker import Tracker
 
     compile_now()
-    for owner, name in ((Tracker, "_maintain"), (Tracker, "correct"), (engine._Trace, "_proven")):
+    for owner, name in ((Tracker, "_maintain"), (Tracker, "correct"), (Run, "_proven")):
         PROOF.watch(owner, name)
     PROOF.count(engine.Homotopy, "_careful")
     small = {"data": "iris", "form": "raw", "C": 1.0, "noise": 0.1, "seed": 0, "folder": ""}

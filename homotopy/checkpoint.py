@@ -54,7 +54,7 @@ GRACE = 1.0
 REAL, WHOLE = "<f8", "<i8"
 STATE, EARLIER = "state.", "earlier."
 WHAT = "a checkpoint"
-_HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "proven"}
+_HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "no_optimum", "proven"}
 
 
 class Options(Protocol):
@@ -72,11 +72,29 @@ class Options(Protocol):
     def windows(self) -> Any: ...
 
 
+@attrs.frozen(eq=False)
+class Trouble:
+    """How an attempt ended that led to nothing that can be proven.
+
+    Attributes
+    ----------
+    message : str
+    no_optimum : bool
+        Whether it claims that no optimum exists.
+    proven : Path or None
+        As much of what was traced as can be proven.
+    """
+
+    message: str
+    no_optimum: bool
+    proven: Path | None
+
+
 class Kept(Protocol):
     """A trace: its state as arrays, and how an attempt before it ended."""
 
     def state(self) -> dict[str, Any]: ...
-    def trouble(self) -> tuple[str, Path | None] | None: ...
+    def trouble(self) -> Trouble | None: ...
 
 
 def _described(options: Options) -> dict[str, Any]:
@@ -102,13 +120,13 @@ class Checkpoint:
     file : str or path-like
     arrays : dict
         The state of the trace.
-    trouble : (str, Path or None) or None
-        With what error and what proven path a first attempt ended; None if this is it.
+    trouble : Trouble or None
+        How a first attempt ended; None if this is it.
     """
 
     file: FileName
     arrays: Mapping[str, npt.NDArray[Any]]
-    trouble: tuple[str, Path | None] | None
+    trouble: Trouble | None
 
     @classmethod
     def read(cls, file: FileName, options: Options) -> Checkpoint:
@@ -138,8 +156,18 @@ class Checkpoint:
                 proven = None
                 if header["proven"]:
                     proven = read_path(Path, archive.part(EARLIER), file, options.model)
-                trouble = header["trouble"], proven
+                trouble = Trouble(header["trouble"], header["no_optimum"], proven)
         return cls(file, arrays, trouble)
+
+    def room(self, name: str) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of one part of the trace, by their names there."""
+        prefix = f"{name}."
+        found = {k: v for k, v in self.arrays.items() if k.startswith(prefix)}
+        return {k.removeprefix(prefix): v for k, v in found.items()}
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """The same where each array is one number."""
+        return {k: float(v.reshape(())) for k, v in self.room(name).items()}
 
     def refusing(self) -> contextlib.AbstractContextManager[None]:
         """Whatever goes wrong inside is said of the file."""
@@ -159,7 +187,8 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
         )
     if set(header) != _HEADER:
         raise ValueError(f"the header must have {', '.join(sorted(_HEADER))}")
-    for key, kind in (("model", str), ("fingerprint", str), ("options", dict), ("proven", bool)):
+    kinds = {"model": str, "fingerprint": str, "options": dict, "no_optimum": bool, "proven": bool}
+    for key, kind in kinds.items():
         if not isinstance(header[key], kind):
             raise ValueError(f"{key} is {header[key]!r}")
     if not isinstance(header["trouble"], str | None):
@@ -302,9 +331,13 @@ class Keeper:
         """The file holds the trace as it is."""
         self._written = _moment(trace.state(), trace)
 
-    def _replace(self, arrays: Mapping[str, Any], trouble: tuple[str, Path | None] | None) -> None:
-        text, proven = (None, None) if trouble is None else trouble
-        header = self._header | {"trouble": text, "proven": proven is not None}
+    def _replace(self, arrays: Mapping[str, Any], trouble: Trouble | None) -> None:
+        proven = None if trouble is None else trouble.proven
+        header = self._header | {
+            "trouble": None if trouble is None else trouble.message,
+            "no_optimum": trouble is not None and trouble.no_optimum,
+            "proven": proven is not None,
+        }
         members: dict[str, npt.NDArray[Any]] = {
             "header": written(header),
             "products": _portable(self._mark.products),

@@ -24,6 +24,7 @@ import scipy.linalg
 from homotopy.errors import TraceError
 from homotopy.gram import Gram
 from homotopy.model.polyline import Snapshot
+from homotopy.tracker.outcomes import Failure, Kind
 
 __all__ = ["descend", "leading"]
 
@@ -195,8 +196,9 @@ class _Walk:
         stop = whole <= length
         length = min(length, whole)
         if not np.isfinite(length):
-            raise TraceError(
-                f"no optimum exists: the objective falls for ever as coordinate {active[-1]} moves"
+            raise Failure(
+                f"no optimum exists: the objective falls for ever as coordinate {active[-1]} moves",
+                Kind.NO_OPTIMUM,
             )
         self.alpha[active] += length * move
         if length > 0.0:

@@ -6,9 +6,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["JumpRecord"]
+__all__ = ["METHODS", "JumpRecord"]
 
 Index = npt.NDArray[np.int64]
+
+# How a jump may be crossed; the order is that of the numbers in files.
+METHODS = ("homotopy", "osqp", "custom", "late", "descent")
 
 
 @attrs.frozen(eq=False)
@@ -31,7 +34,9 @@ class JumpRecord:
     steps : int
         Break-points met on the way across.
     solver : str
-        "homotopy" or "osqp".
+        How it was crossed: "homotopy" (by the tracker), "osqp" or "custom" (by OSQP or the solver
+        that was given), "late" (as it was, a hair's breadth further on) or "descent" (downhill,
+        where the quadratic form is not semidefinite).
     """
 
     t: float

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.path.jump_record import JumpRecord
+from homotopy.path.jump_record import METHODS, JumpRecord
 from homotopy.path.segments import Segments
 
 __all__ = ["jump_records", "segments_of"]
@@ -64,7 +64,7 @@ def jump_records(rec: Any, now: Any, problem: Problem) -> tuple[JumpRecord, ...]
                 rounds=rounds,
                 moved=bool(moved),
                 steps=steps,
-                solver="osqp" if solver else "homotopy",
+                solver=METHODS[solver],
             )
         )
     return tuple(records)

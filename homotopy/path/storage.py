@@ -13,7 +13,7 @@ from homotopy.errors import PathError
 from homotopy.model import LossModel, Problem
 from homotopy.path.files import Archive, FileName, name_of, packed, refusing, replace_file
 from homotopy.path.fingerprint import Fingerprint
-from homotopy.path.jump_record import JumpRecord
+from homotopy.path.jump_record import METHODS, JumpRecord
 from homotopy.path.path import Path, Status
 from homotopy.path.segments import Segments
 
@@ -40,7 +40,6 @@ CHECKPOINT = "checkpoint 1"
 HEADER = 1 << 16
 # How the model was made, where whoever saved the path says so, and its bytes at most.
 RECIPE, MOST_RECIPE = "recipe", 1 << 26
-SOLVERS = ("homotopy", "osqp")
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
 _SEGMENTS = {
     "start": REAL,
@@ -115,7 +114,7 @@ def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
         "jump_rounds": [j.rounds for j in jumps],
         "jump_moved": [j.moved for j in jumps],
         "jump_steps": [j.steps for j in jumps],
-        "jump_solver": [SOLVERS.index(j.solver) for j in jumps],
+        "jump_solver": [METHODS.index(j.solver) for j in jumps],
         "jump_offset": np.cumsum([0] + [j.flipped.size for j in jumps]),
         "jump_flipped": np.concatenate([NONE, *(j.flipped for j in jumps)]),
         "products": mark.products,
@@ -180,7 +179,7 @@ def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
             rounds=int(data["jump_rounds"][k]),
             moved=bool(data["jump_moved"][k]),
             steps=int(data["jump_steps"][k]),
-            solver=SOLVERS[data["jump_solver"][k]],
+            solver=METHODS[data["jump_solver"][k]],
         )
         for k in range(data["jump_t"].size)
     )
@@ -353,7 +352,7 @@ def _check_jumps(data: Mapping[str, Any], span: tuple[float, float], problem: Pr
     _require(bool(np.all(inside)), "a jump lies outside of the path")
     _check_range(data, "jump_flipped", problem.gram.size)
     _check_range(data, "jump_moved", 2)
-    _check_range(data, "jump_solver", len(SOLVERS))
+    _check_range(data, "jump_solver", len(METHODS))
     for name in ("jump_rounds", "jump_steps"):
         _check_range(data, name, 2**62)
     owner, flipped = _owners(data, "jump_offset", "jump_flipped"), data["jump_flipped"]

@@ -2,10 +2,22 @@
 
 `state` says what it works on, `tolerances` what it takes for zero.  Read `follow` first: look,
 choose (`ties`), pivot (`pivots`), aim (`rates`, `factor`), step, record; `crossing` takes it across
-jumps, `windows` spare it coordinates that are far from everything, `tracker` owns it all.
+jumps, `proof` tells how far it is off and corrects it, by the `sizes` of its terms; `windows` spare
+it coordinates that are far from everything, `tracker` owns it all.
 """
 
+from homotopy.tracker.outcomes import Failed, Failure, Kind, OnRidge, Outcome, Wants
 from homotopy.tracker.tolerances import Tolerances, Windows
 from homotopy.tracker.tracker import Tracker
 
-__all__ = ["Tolerances", "Tracker", "Windows"]
+__all__ = [
+    "Failed",
+    "Failure",
+    "Kind",
+    "OnRidge",
+    "Outcome",
+    "Tolerances",
+    "Tracker",
+    "Wants",
+    "Windows",
+]

@@ -59,7 +59,6 @@ class Memory:
         windows: Windows | None = None,
         *,
         asks: bool = False,
-        by_solver: bool = False,
     ) -> None:
         self.problem, self.gram, self.border = problem, problem.gram, problem.border
         self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
@@ -97,7 +96,7 @@ class Memory:
         self.lines = self.model_lines
         now, options = self.now, self.windows
         # Nobody has rested on a jump corner yet (0 is long ago).
-        now.asks, now.by_solver, now.linger = asks, by_solver, 2
+        now.asks, now.linger = asks, 2
         now.wanted_across = now.wanted_along = 2 * options.fewest
         now.enough_across, now.enough_along = options.enough_across, options.enough_along
         now.fewest, now.rest, now.wanted = options.fewest, options.rest, options.fewest_on_features

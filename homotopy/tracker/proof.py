@@ -36,7 +36,7 @@ from homotopy.tracker.rates import (
     rate_of,
 )
 from homotopy.tracker.state import BY_TURN, GO, ROWS
-from homotopy.tracker.tolerances import ARRIVAL, EPS
+from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import close_window
 
 __all__ = ["correct", "off_course", "refine", "take_up", "worst_off"]
@@ -147,11 +147,8 @@ def off_border(core, c):  # type: ignore[no-untyped-def]
     column = act.column[c]
     equations = 1.0 + now.actives + act.column.size
     allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
-    if now.t == now.last:
-        # Flat coordinates have come to the end of the span, active ones nearly.
-        ends = max(abs(now.first), abs(now.last))
-        allowed += ARRIVAL * ends * abs(column.along - column.target_rate)
-    return part_of(abs(column.off), allowed + SHARE * LITTLE_U * column.weight)
+    column.allowed = allowed + SHARE * LITTLE_U * column.weight
+    return part_of(abs(column.off), column.allowed)
 
 
 @njit(**PART)

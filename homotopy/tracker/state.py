@@ -92,11 +92,11 @@ SPOT = _dtype(
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
 # target on this route, the target where u was last recomputed, that at t = 0 and its rate, balance
 # of the moving slopes along and across, the size of the terms of the balance, and what they can be
-# on the whole span, by how much it is off where that is known, and by how much alphas that left
-# their knots have put it off, and space.
+# on the whole span, by how much it is off where that is known, by how much it may be, by how much
+# alphas that left their knots have put it off, and space.
 COLUMN = _dtype(
     "b rate lift target_rate target aim moves along across short mass slide begun seen kept rest "
-    "weight most off dropped",
+    "weight most off allowed dropped",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.

@@ -27,8 +27,19 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.crossing import run
 from homotopy.tracker.memory import Memory
+from homotopy.tracker.outcomes import (
+    Arrived,
+    Failed,
+    Failure,
+    Kind,
+    OnRidge,
+    Outcome,
+    Paused,
+    Wants,
+)
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.tables import fill, loss_terms, scales
+from homotopy.tracker.tolerances import ARRIVAL
 
 __all__ = ["Tracker"]
 
@@ -64,25 +75,32 @@ ROUTE = [
     "recording",
 ]
 FAILURES = {
-    state.UNBOUNDED: "no optimum exists {where}: coordinate {want} must move and nothing bounds it "
-    "(the problem is infeasible or unbounded there)",
-    state.UNBALANCED: "no optimum exists {where}: the border equations cannot be balanced "
-    "(B^T alpha = e has no solution within the slopes)",
-    state.STUCK: "the way on {where} could not be resolved among {tied} tied coordinates",
+    state.UNBOUNDED: (
+        Kind.NO_OPTIMUM,
+        "no optimum exists {where}: coordinate {want} must move and nothing bounds it "
+        "(the problem is infeasible or unbounded there)",
+    ),
+    state.UNBALANCED: (
+        Kind.NO_OPTIMUM,
+        "no optimum exists {where}: the border equations cannot be balanced "
+        "(B^T alpha = e has no solution within the slopes)",
+    ),
+    state.STUCK: (
+        Kind.STUCK,
+        "the way on {where} could not be resolved among {tied} tied coordinates",
+    ),
+}
+OUTCOMES: dict[int, Outcome] = {
+    state.ARRIVED: Arrived(),
+    state.PAUSE: Paused(),
+    state.ASK: Wants.FLIPS,
+    state.SOLVE: Wants.CROSSING,
 }
 INF, TINY = np.inf, 1e-300
 # Where the alphas have fallen so many times u is recomputed after so many steps.
 FALLEN, OFTEN = 10.0, 20
 # An alpha that ran away is told by what it leaves, not by a warning.
 QUIET = np.errstate(over="ignore", invalid="ignore")
-
-
-class Failure(TraceError):
-    """Compiled code could not go on; `code` tells why."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Tracker(Memory):
@@ -190,6 +208,22 @@ class Tracker(Memory):
 
     # ------------------------------------------------------------------ compiled runs
 
+    @property
+    def in_jump(self) -> bool:
+        """Whether the route is at a jump or on its way across one."""
+        return bool(self.now.in_jump != state.ON_WAY)
+
+    def advance(self, listen: Callable[[], bool]) -> Outcome:
+        """Go on until the route ends, `listen` wants a look or something is in the way."""
+        now = self.now
+        try:
+            code = self.run(listen)
+        except Failure as error:
+            return Failed(error, crossing=now.in_jump not in (state.ON_WAY, state.FACTORING))
+        if code == state.INDEFINITE:
+            return OnRidge(int(now.want), -1.0 if now.way > 0 else 1.0)
+        return OUTCOMES[code]
+
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
         seen to.  `listen` is called at every pause; True stops."""
@@ -230,8 +264,12 @@ class Tracker(Memory):
                     return code
                 self._refuse_indefinite()
             else:
+                if code == state.UNBOUNDED and np.all(np.isfinite(self.model_lines.slope.at)):
+                    # Every alpha is bounded: that something has to move without end is rounding.
+                    code = state.STUCK
+                kind, message = FAILURES[code]
                 about = {"where": self._where(), "want": int(now.want), "tied": int(now.tied)}
-                raise Failure(FAILURES[code].format(**about), code)
+                raise Failure(message.format(**about), kind)
 
     def _call(self) -> int:
         """Compiled code, from where it stands to where it wants something."""
@@ -279,7 +317,7 @@ class Tracker(Memory):
                 f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
                 "no negative eigenvalue (for a precomputed or sigmoid kernel, clip its spectrum)"
             )
-        raise Failure("the active columns cannot be made independent", state.STUCK)
+        raise Failure("the active columns cannot be made independent")
 
     # ------------------------------------------------------------------ exactness
 
@@ -416,6 +454,14 @@ class Tracker(Memory):
             self.mend_end()
         self.doubt = max(self.doubt, first, off)
         return off <= tol.repair
+
+    def off_on_arrival(self) -> float:
+        """How far the end of the path may be off before it is corrected: flat coordinates have come
+        to the end of the span, active ones to within `ARRIVAL` of it."""
+        now, column = self.now, self.column
+        ahead = ARRIVAL * max(abs(now.first), abs(now.last))
+        ahead = ahead * np.abs(column.along - column.target_rate)
+        return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
     def _sharpened(self) -> float:
         """Solve for what the point is off by, and undo that if it is no better; return how far it
@@ -569,8 +615,7 @@ class Tracker(Memory):
         if now.steps - steps > most or self.repairs - repairs > REPAIRS:
             raise Failure(
                 f"{now.steps - steps} steps and {self.repairs - repairs} repairs "
-                f"{self._where()} led nowhere",
-                state.STUCK,
+                f"{self._where()} led nowhere"
             )
 
     def forget_effort(self) -> None:

@@ -33,9 +33,9 @@ from homotopy import (
     TraceInterrupted,
 )
 from homotopy import checkpoint as module
-from homotopy.engine import _Trace
 from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
+from homotopy.tracing import Run
 from homotopy.tracker import Tolerances, Windows
 from homotopy_plugins import HingeRamp
 
@@ -221,7 +221,7 @@ def test_some_pauses_are_inside_jumps(kept, tmp_path):
     run = Homotopy(build(), **options)
     for packed in files:
         (tmp_path / "kept.npz").write_bytes(packed)
-        trace = _Trace(run, False, None)
+        trace = Run(run, False, None)
         trace.restore(module.Checkpoint.read(tmp_path / "kept.npz", run))
         phases.add(int(trace.tracker.now.in_jump))
     assert len(phases) > 1
@@ -230,7 +230,7 @@ def test_some_pauses_are_inside_jumps(kept, tmp_path):
 def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
     """The second attempt begins where the first did, in another process too."""
     # With windows first, without in the second attempt.
-    monkeypatch.setattr(_Trace, "_proven", lambda trace, path: path.counts["windows"] == 0)
+    monkeypatch.setattr(Run, "_proven", lambda trace, path: path.counts["windows"] == 0)
     monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
     near = case("hinge", 90, 5, C=9.0)
     start = Homotopy(near.model()).trace()
@@ -252,7 +252,7 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
 
 def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
     """With the message of the first attempt and what was proven by then."""
-    monkeypatch.setattr(_Trace, "_proven", lambda trace, path: False)
+    monkeypatch.setattr(Run, "_proven", lambda trace, path: False)
     monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
 
     def run():
@@ -269,11 +269,13 @@ def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
 
 # What belongs to the process, not to the path; the polylines of a repair are written anew by each.
 ELSEWHERE = {
-    "_Trace": {
-        "options",
-        "callback",
-        "keeper",
+    "Run": {"options", "keeper", "problem"},
+    "Jumps": {"tracker", "problem", "solver"},
+    "Watch": {
         "problem",
+        "tracker",
+        "callback",
+        "max_breakpoints",
         "bar",
         "deadline",
         "budget",
@@ -304,7 +306,7 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
     build, options = MODELS[name]
     run = Homotopy(build(), **options)
     most = len(run.trace().segments) // 2
-    traces: list[_Trace] = []
+    traces: list[Run] = []
     monkeypatch.setattr("homotopy.tracker.tracker.BURST", 16)
 
     class Stop(Exception):
@@ -314,16 +316,16 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
         if traces[0].tracker.now.segments > most:
             raise Stop
 
-    real = _Trace.__init__
+    real = Run.__init__
 
     def note(self, *args, **more):
         real(self, *args, **more)
         traces.append(self)
 
-    monkeypatch.setattr(_Trace, "__init__", note)
+    monkeypatch.setattr(Run, "__init__", note)
     with pytest.raises(Stop):
         run.trace(callback=stop, checkpoint=tmp_path / "kept.npz", every=NEVER)
-    other = _Trace(run, False, None)
+    other = Run(run, False, None)
     other.restore(module.Checkpoint.read(tmp_path / "kept.npz", run))
     first, second = everything(traces[0]), everything(other)
     assert first.keys() == second.keys()
@@ -389,7 +391,7 @@ def test_a_trace_that_is_killed_goes_on(tmp_path, kills, seed):
     done = set()
     for k in range(kills):
         file = tmp_path / f"{k}.npz"
-        trace = _Trace(long_run(), False, None)
+        trace = Run(long_run(), False, None)
         trace.restore(module.Checkpoint.read(file, trace.options))
         done.add(int(trace.tracker.now.steps))
         assert content(long_run().resume(file)) == whole

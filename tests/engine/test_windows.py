@@ -20,7 +20,7 @@ from problems import Case, case, features
 from toys import CPath, Huber, Toy, certified
 
 from homotopy import DenseGram, Homotopy, Jump, KernelGram, Knot, LinearGram, Path, Slope
-from homotopy.engine import _Trace
+from homotopy.tracing import Run
 from homotopy.tracker import Tolerances, Windows
 
 # As small as can be, wherever they can be.
@@ -48,7 +48,7 @@ class Watched:
     def __init__(self, model, windows=TINY, at_break_point=lambda tracker: None, **options):
         self.narrow = 0
         self._look = at_break_point
-        self.trace = _Trace(Homotopy(model, windows=windows, **options), False, self._watch)
+        self.trace = Run(Homotopy(model, windows=windows, **options), False, self._watch)
         self.tracker = self.trace.tracker
         with self.trace as trace:
             trace.begin(None)

@@ -17,8 +17,9 @@ import pytest
 import scipy.sparse as sp
 from mutations import a_break_point_dropped, two_rows_exchanged, with_segments
 
-from homotopy import DataError, Homotopy, ModelError, Path, TraceError, engine
+from homotopy import DataError, Homotopy, ModelError, Path, TraceError
 from homotopy.testing import check_plugin
+from homotopy.tracing import Run
 from homotopy_plugins import MCP, SCAD
 from homotopy_plugins.models import penalties
 
@@ -570,13 +571,14 @@ def test_a_checkpoint_between_a_ridge_and_the_way_down_holds_the_ridge(tmp_path,
         pass
 
     def die(self):
-        fall_off(self)
-        self.keeper.write(self)
-        raise Killed
+        advance(self)
+        if self.jumps.ridge is not None:
+            self.keeper.write(self)
+            raise Killed
 
-    fall_off = engine._Trace._fall_off
+    advance = Run._advance
     with monkeypatch.context() as patch:
-        patch.setattr(engine._Trace, "_fall_off", die)
+        patch.setattr(Run, "_advance", die)
         with pytest.raises(Killed):
             Homotopy(model).trace(checkpoint=file, every=1e9)
     path = Homotopy(model).resume(file)

@@ -1,0 +1,230 @@
+"""The first point of a path: the problem at the start of the span, solved exactly."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.descent import descend
+from homotopy.errors import ModelError, PathError, TraceError
+from homotopy.model.polyline import Snapshot
+from homotopy.path import Path
+from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
+from homotopy.tracker import Tracker
+
+__all__ = ["Begun", "FirstPoint", "Guess", "Start", "go_downhill"]
+
+Array = npt.NDArray[np.float64]
+Guess = tuple[Array, Array]
+Start = Path | tuple[Path, float] | npt.ArrayLike | None
+
+# A span shorter than this fraction of its ends is empty.
+EMPTY = 1e-11
+
+
+@attrs.frozen(eq=False)
+class Begun:
+    """Where a path begins.
+
+    Attributes
+    ----------
+    start, stop : float
+        The span, finite.
+    guess : (alpha, b)
+        What the first point was found from.
+    as_it_was : bool
+        The start that was given is exact.
+    free : bool
+        An intercept was in the middle of an interval of optima.
+    """
+
+    start: float
+    stop: float
+    guess: Guess
+    as_it_was: bool
+    free: bool
+
+
+class FirstPoint:
+    """Finds it for a tracker."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self.tracker, self.problem = tracker, tracker.problem
+        self.snap = self.problem.polylines.at(self.problem.start)
+        self.target = self.problem.target(self.problem.start)
+
+    def reach(self, start: Start, guess: Guess | None) -> Begun:
+        """Stand at the first point; a `guess` of an earlier attempt saves looking for one."""
+        problem, tracker, snap = self.problem, self.tracker, self.snap
+        unknown = not problem.gram.semidefinite and problem.model.initial_guess() is None
+        if start is None and (not snap.convex or unknown):
+            name = type(problem.model).__name__
+            raise ModelError(
+                f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
+                "give trace(start=...) a path or an alpha to begin from"
+            )
+        point = self._on_path(start) if guess is None else None
+        if point is not None and self._stands(point):
+            guess, standing = point, True
+        else:
+            if guess is None:
+                guess = self._guess(start) if point is None else self._polished(*point)
+            self._settle(guess)
+            standing = False
+        free = snap.convex and self._centre_border()
+        if free:
+            # Everything that it moves is on a flat slope now: nothing is left to settle.
+            tracker.assign(snap, *snap.branches(tracker.u))
+            tracker.use(tracker.lines)
+            tracker.rebuild(tracker.tolerances.well)
+        ends = problem.start, problem.stop
+        if not np.isfinite(problem.start):
+            ends = self._finite_span()
+        return Begun(*ends, guess, as_it_was=standing and not free, free=free)
+
+    # ------------------------------------------------------------------ making it exact
+
+    def _stand_at(self, guess: Guess) -> None:
+        """Every coordinate on the piece of its polyline that is nearest to `guess`."""
+        problem, tracker = self.problem, self.tracker
+        tracker.place(*guess)
+        tracker.set_scales((problem.start, problem.stop))
+        tracker.assign(self.snap, *self.snap.branches(tracker.u))
+
+    def _stands(self, guess: Guess) -> bool:
+        """Whether a point of another path is exact here as it is: then there is nothing to
+        solve."""
+        problem, tracker = self.problem, self.tracker
+        if not (problem.gram.semidefinite and np.isfinite(problem.start)):
+            return False
+        self._stand_at(guess)
+        if np.any(tracker.side):
+            return False
+        tracker.load_model(problem.start, problem.stop)
+        tracker.head_along(problem.start)
+        tracker.refresh()
+        if not tracker.off <= tracker.tolerances.repair:
+            return False
+        tracker.rebuild(tracker.tolerances.well)
+        return True
+
+    def _settle(self, guess: Guess) -> None:
+        """Make a guess exact."""
+        problem, tracker, tol = self.problem, self.tracker, self.tracker.tolerances
+        self._stand_at(guess)
+        if not problem.gram.semidefinite:
+            go_downhill(tracker, self.snap, None)
+        tracker.settle(problem.start, self.snap, self.target)
+        if not tracker.off <= tol.repair:
+            tracker.settle(problem.start, self.snap, self.target)
+        if not tracker.off <= tol.accepted:
+            raise TraceError(
+                f"the start could not be made exact: it is off by {tracker.off:.2g} times what "
+                "rounding explains"
+            )
+
+    def _centre_border(self) -> bool:
+        """Put an intercept that is not determined into the middle of its interval; True if so.
+
+        Where every alpha is at the end of its range (a small C, say) any b of an interval is
+        optimal; without a rule the path would depend on where its start was looked for.
+        """
+        tracker = self.tracker
+        if tracker.border.shape[1] != 1:
+            return False
+        usual = tracker.usual_alpha()
+        fall, rise = slack_of_border(tracker.border, self.snap, tracker.alpha, tracker.u, usual)
+        size = tracker.now.size_scale / float(np.abs(tracker.border).max())
+        slack = tracker.tolerances.slack
+        if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > slack * size):
+            return False
+        tracker.b = tracker.b + 0.5 * (fall + rise)
+        tracker.u += 0.5 * (fall + rise) * tracker.border[:, 0]
+        return True
+
+    def _finite_span(self) -> tuple[float, float]:
+        """Where the first jump corner meets a response on the way in from infinity."""
+        lines, tracker = self.problem.polylines, self.tracker
+        inward = 1.0 if self.problem.start < 0 else -1.0
+        contact = np.inf
+        for j in np.flatnonzero(lines.jump):
+            rate = lines.corner1[:, j]
+            moving = rate != 0.0
+            meets = (tracker.u[moving] - lines.corner0[moving, j]) / rate[moving]
+            contact = min(contact, float((inward * meets).min(initial=np.inf)))
+        start, stop = self.problem.model.resolve_span(inward * contact)
+        length = inward * (stop - start)
+        if not (np.isfinite(start) and length > EMPTY * max(abs(start), abs(stop))):
+            # Nothing to trace: the jump reaches no response before the end of the span.
+            return stop, stop
+        blur = tracker.now.noise * tracker.now.largest_root
+        if not length > blur:
+            raise TraceError(
+                f"the span from {start:.9g} to {stop:.9g} cannot be told from the rounding of the "
+                f"responses, which is {blur:.2g}"
+            )
+        lines.check(start, stop)
+        return start, stop
+
+    # ------------------------------------------------------------------ guesses
+
+    def _guess(self, start: Start) -> Guess:
+        problem, n = self.problem, self.problem.gram.size
+        if start is None:
+            start = problem.model.initial_guess()
+            if start is None:
+                return convex_guess(problem, self.snap, pulse=self.tracker.pulse)
+        try:
+            alpha = np.array(start, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"start: expected a Path or {n} numbers, got {start!r}") from None
+        if alpha.shape != (n,):
+            raise ModelError(f"start: expected an alpha of shape ({n},), got {alpha.shape}")
+        if not np.all(np.isfinite(alpha)):
+            raise ModelError("start: alpha holds values that are not finite")
+        return self._polished(alpha, estimate_border(problem, self.snap, alpha))
+
+    def _on_path(self, start: Start) -> Guess | None:
+        """alpha and b of a start that is a path, or a point of one; None of any other."""
+        if isinstance(start, Path):
+            return self._from_path(start, None)
+        if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
+            return self._from_path(start[0], float(start[1]))
+        return None
+
+    def _from_path(self, start: Path, t: float | None) -> Guess:
+        """Begin at t of another path, or where it is nearest to the start of the span."""
+        problem = self.problem
+        n, m = problem.border.shape
+        if t is None:
+            ours, theirs = problem.model.parameter, start.model.parameter
+            if ours != theirs:
+                raise PathError(
+                    f"start: that is a path in {theirs}, the model moves with {ours}; "
+                    f"say where to begin: start=(path, {theirs})"
+                )
+            t = min(max(problem.start, min(start.traced)), max(start.traced))
+        alpha, b = start.alpha(t), start.border_multipliers(t)
+        if alpha.size != n:
+            raise PathError(f"start: the path has {alpha.size} coordinates, the model has {n}")
+        lines = start.problem.polylines
+        if lines.names == problem.polylines.names:
+            alpha = carry_over(alpha, start.pieces(t), lines.at(t), self.snap)
+        return alpha, b if b.size == m else estimate_border(problem, self.snap, alpha)
+
+    def _polished(self, alpha: Array, b: Array) -> Guess:
+        """Bring a guess near, which is cheaper than making a distant one exact step by step; where
+        the model is not convex it is left alone, because it chooses the local optimum."""
+        if not (self.snap.convex and self.problem.gram.semidefinite):
+            return alpha, b
+        return convex_guess(self.problem, self.snap, alpha, b, self.tracker.pulse)
+
+
+def go_downhill(tracker: Tracker, snap: Snapshot, ridge: tuple[int, float] | None) -> None:
+    """Take the tracker downhill to a local optimum, from a ridge if there is one."""
+    point = tracker.alpha.copy(), tracker.b.copy(), tracker.piece.copy()
+    form = tracker.gram, tracker.border
+    alpha, b, piece = descend(*form, snap, point, ridge, tracker.size_of_u())
+    tracker.place(alpha, b)
+    tracker.piece[:] = piece

@@ -1,0 +1,322 @@
+"""One attempt at a path: begin, go on from pause to pause, finish, and the verdict."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.checkpoint import Checkpoint, Keeper, Trouble
+from homotopy.errors import ModelError, TraceError, TraceInterrupted
+from homotopy.model import LossModel, Problem
+from homotopy.path import Path, Status
+from homotopy.path.certificate import proven_part
+from homotopy.path.recorded import jump_records, segments_of
+from homotopy.tracing.first_point import FirstPoint, Guess, Start
+from homotopy.tracing.jumps import NONE, Jumps
+from homotopy.tracing.verdict import Unproven, declined, is_proven
+from homotopy.tracing.watch import FOREVER, Callback, Stopped, Watch
+from homotopy.tracker import Failed, Tracker
+
+if TYPE_CHECKING:
+    from homotopy.engine import Homotopy
+
+__all__ = ["Run"]
+
+Index = npt.NDArray[np.int64]
+
+
+class Run:
+    """One attempt: the tracker, what watches it, and how it ended."""
+
+    def __init__(
+        self,
+        options: Homotopy,
+        progress: bool = False,
+        callback: Callback | None = None,
+        deadline: float = np.inf,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self.options, self.keeper = options, keeper
+        self.problem = Problem.compile(options.model)
+        rule = getattr(options.model.flips, "__func__", None)
+        self.tracker = Tracker(
+            self.problem, options.tolerances, options.windows, asks=rule is not LossModel.flips
+        )
+        self.jumps = Jumps(self.tracker, options.d_step, options.solver)
+        self.watch = Watch(
+            self.problem,
+            self.tracker,
+            progress=progress,
+            callback=callback,
+            deadline=deadline,
+            max_breakpoints=options.max_breakpoints,
+        )
+        self._listen_to()
+        self.status, self.start_steps = Status.COMPLETE, 0
+        self.start, self.stop = self.problem.start, self.problem.stop
+        self.first_piece: Index = NONE
+        self.begun = False
+        self.guess: Guess | None = None
+        # Points beyond this t have not been looked at.
+        self.unsure: float | None = None
+        self.earlier: Unproven | None = None
+
+    def _listen_to(self) -> None:
+        if self.watch.wanted or self.keeper is not None:
+            self.tracker.pulse = self._pulse
+
+    def allow(self, seconds: float) -> None:
+        """Fail once this many seconds have passed."""
+        self.watch.allow(seconds)
+        self._listen_to()
+
+    def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
+        """The path, checked; where it cannot be proven, what can, in an error.
+
+        `earlier` is how the first attempt ended: with it this one is the last.
+        """
+        self.earlier = earlier
+        try:
+            with self:
+                try:
+                    if not self.begun:
+                        self.begin(start)
+                    with nullcontext() if self.keeper is None else self.keeper.over(self):
+                        while self.under_way():
+                            self.go_on()
+                    self.finish()
+                except Stopped as stop:
+                    self.status = stop.status
+        except TraceError as error:
+            trouble = Unproven.of(error)
+        else:
+            if not (self.begun and self.tracker.recorded()):
+                raise TraceError(
+                    f"max_seconds={self.options.max_seconds:g} ran out before the path had "
+                    "begun; allow more, or hand trace(start=...) a guess of its first point"
+                )
+            path = self.path()
+            if not path.complete or self._proven(path):
+                return path
+            place = f"{self.problem.model.parameter}={self.tracker.now.t:.17g}"
+            trouble = Unproven(f"what was followed to {place} cannot be proven", path)
+        if earlier is None:
+            raise trouble
+        raise declined(self.tracker, self.start, trouble, earlier)
+
+    def _proven(self, path: Path) -> bool:
+        return is_proven(path, self.tracker, forced=self.jumps.forced, unsure=self.unsure)
+
+    # ------------------------------------------------------------------ the way
+
+    def begin(self, start: Start) -> None:
+        """Solve the problem at the start of the span, exactly."""
+        tracker = self.tracker
+        point = FirstPoint(tracker).reach(start, self.guess)
+        self.guess, self.start, self.stop = point.guess, point.start, point.stop
+        self.start_steps = int(tracker.now.steps)
+        if not point.as_it_was:
+            tracker.load_model(self.start, self.stop)
+            tracker.head_along(self.start)
+            tracker.refresh()
+        self._leave_corners()
+        if not point.as_it_was:
+            tracker.doubt = tracker.off
+        self.first_piece, self.begun = tracker.piece.copy(), True
+        self.watch.begin(self.start, self.stop)
+        tracker.start_record()
+        if self.start == self.stop or point.free:
+            # A free intercept goes to one end of its interval as soon as t moves.
+            tracker.record_point()
+
+    def _leave_corners(self) -> None:
+        """Cross the jumps on which coordinates are pinned at the start."""
+        tracker = self.tracker
+        if np.any(tracker.side):
+            tracker.press(NONE)
+            tracker.now.stop_segments = 0
+            while tracker.in_jump:
+                self._advance()
+            tracker.now.stop_segments = FOREVER
+
+    def under_way(self) -> bool:
+        """Whether there is anything left to trace."""
+        return bool(self.tracker.now.t != self.stop or self.tracker.in_jump)
+
+    def go_on(self) -> None:
+        """Let the tracker go on to the next pause, and see to what it wants."""
+        self.tracker.now.stop_segments = self.watch.next_pause()
+        if self.keeper is None:
+            self._advance()
+        else:
+            self.keeper.step(self, self._advance)
+        if not self.tracker.in_jump:
+            self.watch.tell()
+
+    def _advance(self) -> None:
+        outcome = self.tracker.advance(self._listen)
+        if isinstance(outcome, Failed) and not self.begun:
+            raise outcome.error
+        self.jumps.see_to(outcome)
+
+    def _listen(self) -> bool:
+        """At a pause: True where the trace itself must have a look."""
+        now = self.tracker.now
+        due = self.begun and self.keeper is not None and self.keeper.due()
+        return bool(due or (now.along and now.segments >= now.stop_segments))
+
+    def _pulse(self) -> None:
+        """Now and then, whatever is being done."""
+        if self.keeper is None or not self.begun:
+            self.watch.look()
+        else:
+            self.keeper.watch(self.watch.look)
+            if self.keeper.due():
+                # The next look along the path is a pause.
+                self.tracker.now.stop_segments = 0
+
+    def finish(self) -> None:
+        """Make the last point exact."""
+        tracker, now = self.tracker, self.tracker.now
+        self.watch.arrive()
+        jumped = now.jumps and tracker.rec.jump[now.jumps - 1].t == self.stop
+        if self.start != self.stop and jumped:
+            tracker.record_point()
+        doubt, checked = tracker.doubt, float(now.checked)
+        if not tracker.correct():
+            tracker.doubt = np.inf
+        elif doubt <= tracker.tolerances.repair < tracker.doubt:
+            # The last point was off and has been corrected.  The points since the last look remain,
+            # unless it was off for being the last.
+            if tracker.doubt > tracker.tolerances.repair + tracker.off_on_arrival():
+                self.unsure = checked
+            tracker.doubt = doubt
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the rest of the trace depends on, as arrays by name."""
+        assert self.guess is not None
+        numbers = {
+            "start": self.start,
+            "stop": self.stop,
+            "start_steps": self.start_steps,
+            "first_objective": self.watch.first_objective,
+        }
+        arrays = {"first_piece": self.first_piece, "alpha": self.guess[0], "b": self.guess[1]}
+        rooms: dict[str, dict[str, Any]] = {
+            "run": numbers,
+            "jumps": self.jumps.state(),
+            "begun": arrays,
+        }
+        kept = {
+            f"{room}.{name}": np.atleast_1d(value)
+            for room, own in rooms.items()
+            for name, value in own.items()
+        }
+        held = {f"gram.{name}": array for name, array in self.problem.gram.held().items()}
+        return kept | held | self.tracker.state()
+
+    def trouble(self) -> Trouble | None:
+        """How the attempt before this one ended, if there was one."""
+        return None if self.earlier is None else self.earlier.trouble()
+
+    def restore(self, saved: Checkpoint | None) -> None:
+        """Stand where `saved` was made, if there is such a thing."""
+        if saved is None:
+            return
+        n = self.problem.gram.size
+        with saved.refusing():
+            numbers, begun = saved.numbers("run"), saved.room("begun")
+            self.start, self.stop = numbers["start"], numbers["stop"]
+            self.start_steps = int(numbers["start_steps"])
+            self.watch.first_objective = numbers["first_objective"]
+            self.jumps.restore(saved.numbers("jumps"))
+            self.first_piece, self.guess = begun["first_piece"], (begun["alpha"], begun["b"])
+            if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):
+                raise ValueError(f"it has {self.first_piece.size} coordinates, the model has {n}")
+            if self.guess[1].shape != self.tracker.b.shape:
+                raise ValueError(f"it has {self.guess[1].size} border columns")
+            self.tracker.load_model(self.start, self.stop)
+            self.tracker.restore_state(saved.arrays)
+            self.problem.gram.hold(saved.room("gram"))
+        self.begun, self.watch.ends = True, (self.start, self.stop)
+        if self.keeper is not None and self.keeper.file == saved.file:
+            self.keeper.holds(self)
+
+    # ------------------------------------------------------------------ ending
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.watch.close()
+        if not self.begun or not self.tracker.recorded():
+            return
+        if isinstance(error, KeyboardInterrupt):
+            self.status = Status.INTERRUPTED
+            path = self.path()
+            raise TraceInterrupted(f"interrupted; .path holds {path!r}", path) from error
+        if isinstance(error, TraceError):
+            self.status = Status.FAILED
+            error.path = self.jumps.before_late_ones(self.path())
+        if isinstance(error, ModelError):
+            self.status = Status.FAILED
+            with suppress(ModelError):
+                error.path = proven_part(self.path())
+
+    def path(self) -> Path:
+        """What has been recorded, as a path."""
+        tracker, now = self.tracker, self.tracker.now
+        tracker.seal()
+        segments = segments_of(tracker.rec, now, self.first_piece)
+        end, sign = float(segments.stop[-1]), 1.0 if self.stop >= self.start else -1.0
+        jumps = jump_records(tracker.rec, now, self.problem)
+        d_steps = sum(jump.steps for jump in jumps)
+        counts = {
+            name: int(getattr(now, name)) for name in ("pivots", "exchanges", "slides", "refined")
+        }
+        path = Path(
+            model=self.options.model,
+            segments=segments,
+            jumps=tuple(j for j in jumps if sign * j.t <= sign * end),
+            status=self.status,
+            span=(self.start, self.stop),
+            counts={
+                "start_steps": self.start_steps,
+                "c_steps": int(now.steps) - self.start_steps - d_steps,
+                "d_steps": d_steps,
+                **counts,
+                "repairs": tracker.repairs,
+                "windows": int(now.opened),
+                "late_jumps": self.jumps.late,
+            },
+            problem=self.problem,
+        )
+        return path if tracker.model_lines.terms.size else _priced(path)
+
+
+def _priced(path: Path) -> Path:
+    """`path` with the objectives at its jumps, where the tracker could not keep them up to date
+    (an origin of the loss that is not affine in t, or that crosses a corner)."""
+    values = {
+        jump.t: [path._objective_on(*path._locate(jump.t, s)) for s in ("before", "after")]
+        for jump in path.jumps
+    }
+    jumps = []
+    for jump in path.jumps:
+        before, after = values[jump.t]
+        jumps.append(attrs.evolve(jump, objective_before=before, objective_after=after))
+        # Of several at one t only the two ends are known.
+        values[jump.t] = [after, after]
+    return attrs.evolve(path, jumps=tuple(jumps))

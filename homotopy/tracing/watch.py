@@ -1,0 +1,145 @@
+"""Limits, callbacks and the progress bar: everything that looks at a trace from outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+
+from homotopy.errors import TraceError
+from homotopy.model import Problem
+from homotopy.path import Status
+from homotopy.progress import progress_bar
+from homotopy.tracker import Tracker
+
+__all__ = ["Callback", "Progress", "Stopped", "Watch"]
+
+FOREVER = np.iinfo(np.int64).max
+# Seconds between two calls of a callback while nothing is new.
+BEAT = 0.1
+
+
+@attrs.frozen
+class Progress:
+    """What a callback sees after each break-point, and meanwhile where one takes long.
+
+    The objective is that at the start or, once there was a jump, just after the latest one (in
+    between it would take a product with all of Q); NaN where it is not known on the way.
+    """
+
+    t: float
+    breakpoints: int
+    jumps: int
+    objective: float = np.nan
+
+
+Callback = Callable[[Progress], object]
+
+
+class Stopped(Exception):
+    """A limit or a callback ends the trace here."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+class Watch:
+    """Keeps to the limits and tells others how far the trace is.
+
+    `ends` are those of the span that is traced, once they are known.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tracker: Tracker,
+        *,
+        progress: bool,
+        callback: Callback | None,
+        deadline: float,
+        max_breakpoints: int | None,
+    ) -> None:
+        self.problem, self.tracker = problem, tracker
+        self.callback, self.max_breakpoints = callback, max_breakpoints
+        self.bar = progress_bar(problem.model.parameter, 100.0) if progress else None
+        self.deadline, self.budget = deadline, np.inf
+        self.told, self.told_at = 0, time.monotonic()
+        self.first_objective = np.nan
+        self.ends: tuple[float, float] | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to keep to, or anybody to tell."""
+        limited = np.isfinite(self.deadline) or np.isfinite(self.budget)
+        return bool(self.bar is not None or self.callback is not None or limited)
+
+    def allow(self, seconds: float) -> None:
+        """Fail once this many seconds have passed."""
+        self.budget = time.monotonic() + seconds
+
+    def begin(self, start: float, stop: float) -> None:
+        """The path begins."""
+        self.ends, tracker = (start, stop), self.tracker
+        if self.callback is not None and not self.problem.unanchored(start).size:
+            point = tracker.alpha, tracker.b, tracker.u
+            self.first_objective = self.problem.objective(start, *point)
+
+    def next_pause(self) -> int:
+        """The number of segments at which to look at the trace."""
+        if self.callback is not None:
+            return self.told + 1
+        return FOREVER if self.max_breakpoints is None else self.max_breakpoints
+
+    def look(self) -> None:
+        """Now and then, whatever is being done: keep to the time, let others know."""
+        time_now = time.monotonic()
+        if time_now > self.deadline:
+            raise Stopped(Status.LIMIT)
+        if time_now > self.budget:
+            raise TraceError("a second attempt took too long")
+        if self.ends is None or time_now - self.told_at < BEAT:
+            return
+        self.told_at = time_now
+        now, (start, stop) = self.tracker.now, self.ends
+        if self.bar is not None and not now.settling and stop != start:
+            self.bar.update_to(abs(now.t - start) / abs(stop - start))
+        self._call()
+
+    def tell(self) -> None:
+        """At a break-point: let the callback see what is new, and stop where a limit is reached."""
+        now, limit = self.tracker.now, self.max_breakpoints
+        if now.segments > self.told:
+            self.told, self.told_at = int(now.segments), time.monotonic()
+            self._call()
+        assert self.ends is not None
+        if limit is not None and now.segments >= limit and now.t != self.ends[1]:
+            raise Stopped(Status.LIMIT)
+
+    def _call(self) -> None:
+        if self.callback is None or self.ends is None:
+            return
+        now, rec = self.tracker.now, self.tracker.rec
+        t = float(rec.segment[now.segments - 1].stop) if now.segments else self.ends[0]
+        progress = Progress(t, int(now.segments), int(now.jumps), self._objective())
+        if self.callback(progress):
+            raise Stopped(Status.CALLBACK)
+
+    def _objective(self) -> float:
+        """That after the latest jump, as recorded, or at the start."""
+        jumps = int(self.tracker.now.jumps)
+        if not jumps:
+            return self.first_objective
+        latest = self.tracker.rec.jump[jumps - 1]
+        constant = self.problem.model.objective_constant(float(latest.t))
+        return self.problem.sign * float(latest.after) + constant
+
+    def arrive(self) -> None:
+        """The path is whole."""
+        if self.bar is not None:
+            self.bar.update_to(1.0)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
