@@ -83,6 +83,8 @@ class Program:
         size = np.abs(rows) @ np.abs(x)
         for bound in (low, high):
             size = np.maximum(size, np.where(np.isfinite(bound), np.abs(bound), 0.0))
+        # (A row of zeros without a bound has no terms.)
+        size = np.maximum(size, np.finfo(float).tiny)
         outside = np.maximum(np.maximum(low - value, value - high), 0.0) / size
         forces = np.abs(self.H) @ np.abs(x) + np.abs(g) + np.abs(rows.T) @ np.abs(y)
         left = np.abs(self.H @ x + g - rows.T @ y) / forces

@@ -73,8 +73,10 @@ FLAT, STEEP = 1e-12, 1e-4
 DEPENDENT = 1e-11
 # Two bounds this near to each other, in parts of their size, are one number.
 SAME = 1e-14
-# A direction along which H alone would take x so many times further than its bounds are is far.
+# Where H alone would take x this many times further than its bounds are, a direction is far.
 FAR = 1000.0
+# No more than this is allowed for numbers of which x is a difference.
+REACH = 1000.0
 # The alpha of a far direction is moved away from 0 by this part of all forces, and its equation
 # with it: 1e-8 of that is their rounding.
 HELD = 1e-6
@@ -252,6 +254,10 @@ class ParametricQP(LossModel):
         forces = max(
             float(_lengths(slant).max()), self._size * float(shape.curves[0].max(initial=0.0))
         )
+        # How much larger the numbers are that x is a difference of, along what is not far.
+        bends = shape.curves[0][(shape.curves[0] > 0.0) & ~shape.far]
+        least = self._size * float(bends.min(initial=np.inf))
+        self._reach = min(max(1.0, forces / least), REACH) if 0.0 < least < np.inf else 1.0
         self._held = np.where(self._bends > 0.0, HELD * forces, 0.0)
         self._wall = np.where(self._bends > 0.0, 0.0, np.inf)
         self.gram, self.border = shape.gram, shape.border
@@ -358,7 +364,7 @@ class ParametricQP(LossModel):
         terms = np.abs(x) @ np.abs(rows).T + np.maximum(
             *(_at(np.abs(_finite(v)), column) for v in self._bounds())
         )
-        others = stretch * self._size
+        others = stretch * self._size * self._reach
         others = np.broadcast_to(others, value.shape)
         outside = np.maximum(np.maximum(low - value, value - high), 0.0)
         left = np.abs(x @ self.H + g - y @ rows)
