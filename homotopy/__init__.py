@@ -19,7 +19,7 @@ from homotopy.errors import (
     UnknownPluginError,
 )
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
-from homotopy.model import Affine, Jump, Knot, LossModel, Predictor, Slope
+from homotopy.model import Affine, Jump, Knot, LossModel, Predictor, Residual, Slope
 from homotopy.path import Certificate, Check, JumpRecord, Path, Status
 from homotopy.registry import installed_plugins, load_plugin
 
@@ -48,6 +48,7 @@ __all__ = [
     "PathError",
     "Predictor",
     "Progress",
+    "Residual",
     "Slope",
     "Status",
     "Stays",

@@ -5,6 +5,7 @@ from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
 from homotopy.model.predictor import Predictor
 from homotopy.model.problem import Problem
+from homotopy.model.residual import Residual
 
 __all__ = [
     "Affine",
@@ -14,6 +15,7 @@ __all__ = [
     "Polylines",
     "Predictor",
     "Problem",
+    "Residual",
     "Slope",
     "Snapshot",
 ]

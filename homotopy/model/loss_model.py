@@ -7,7 +7,7 @@ Subclass `LossModel`, set `gram`, `span` (and `border` for unpenalised direction
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from homotopy.gram import Gram
 from homotopy.model.polyline import Jump, Knot, Slope
+from homotopy.model.residual import Residual
 
 __all__ = ["LossModel"]
 
@@ -113,6 +114,18 @@ class LossModel(ABC):
     def objective_constant(self, t: float) -> float:
         """What to add to get the objective as the author writes it; 0 by default."""
         return 0.0
+
+    def residuals(self, t: Array, alpha: Array, b: Array) -> Mapping[str, Residual]:
+        """How far the solution is off the problem as its author states it, by name of condition.
+
+        The certificate calls it at many points at once (`t` has one entry, `alpha` and `b` have one
+        row for each) and reports every name as a check of its own.  None by default: then the
+        polylines and the border are the problem.  A model that maps what a user states to a `gram`
+        of its own measures here with the numbers of that user: what is right to rounding in alpha
+        may be far off in x.  Like polylines, these must hold all along a segment if they hold at
+        both of its ends.
+        """
+        return {}
 
     def no_optimum(self, t: float) -> str | None:
         """Why there is no optimum beyond `t`, where the trace found none, in the words of the model

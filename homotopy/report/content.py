@@ -56,6 +56,10 @@ CONDITIONS = {
     "jumps": "the objective falls at every jump, by as much as the move demands",
     "corners": "nothing rests on a corner where no optimum can stand",
     "curvature": "the objective bends upwards in every direction left free",
+    "feasibility": "the solution keeps the bounds and equations as they were stated",
+    "stationarity": "the forces of the program as it was stated cancel",
+    "predictions": "the predictions are the responses that the path was traced with",
+    "complementarity": "what presses on a bound stands at it",
 }
 
 

@@ -9,7 +9,18 @@ from numba import njit
 from problems import case, features, labels, targets
 from toys import CPath, Huber, Lasso, Step, Toy
 
-from homotopy import Affine, Homotopy, Jump, Knot, LinearGram, PathError, Slope
+from homotopy import (
+    Affine,
+    Homotopy,
+    Jump,
+    Knot,
+    LinearGram,
+    ModelError,
+    PathError,
+    Residual,
+    Slope,
+    TraceError,
+)
 from homotopy.model import Problem
 from homotopy.path import Path, Status
 from homotopy.path.certificate import polylines as on
@@ -778,3 +789,85 @@ def test_a_border_equation_whose_terms_go_to_zero_with_t():
     assert part(0.0).certify().ok
     assert part(3e-17).certify().ok, str(part(3e-17).certify())
     assert {"border", "polyline"} <= failing(part(1e-12))
+
+
+# ---------------------------------------------------------------------- as its author states it
+
+
+class Told(Lasso):
+    """A lasso that tells how far it is off in words of its own."""
+
+    off, terms, others = 0.0, 1.0, 0.0
+    since = -np.inf
+
+    def residuals(self, t, alpha, b):
+        assert alpha.shape == (t.size, self.gram.size)
+        full = np.ones((t.size, 2))
+        # t falls along the path.
+        off = np.where(t[:, None] < self.since, self.off, 0.0) * full
+        return {"as told": Residual(off, self.terms * full, self.others * full)}
+
+
+def told(**changes) -> Path:
+    rng = np.random.default_rng(0)
+    found = Homotopy(Told(rng.normal(size=(20, 4)), rng.normal(size=20), (8.0, 0.1))).trace()
+    for name, value in changes.items():
+        setattr(found.model, name, value)
+    return found
+
+
+def test_a_model_may_add_conditions():
+    path = told()
+    check = path.certify().checks[-1]
+    assert (check.name, check.ok, check.worst) == ("as told", True, 0.0)
+    assert check.count >= 2 * len(path.segments)
+    assert "as told" in str(path.certify())
+    assert "as told" not in str(PROBLEM.trace().certify())
+
+
+@pytest.mark.parametrize(
+    ("changes", "ok"),
+    [
+        ({"off": 0.9e-8}, True),
+        ({"off": 1.1e-8}, False),
+        ({"off": 1.1e-8, "terms": 2.0}, True),
+        # Of what a condition is computed from no more than its rounding is allowed for.
+        ({"off": 1e-14, "terms": 0.0}, False),
+        ({"off": 1e-14, "terms": 0.0, "others": 2.0}, True),
+        ({"off": 1e-13, "terms": 0.0, "others": 2.0}, False),
+        ({"off": np.inf}, False),
+        ({"off": np.nan}, False),
+        ({"terms": np.nan, "off": 1e-12}, False),
+    ],
+)
+def test_added_conditions_are_measured_by_their_own_terms(changes, ok):
+    path = told(since=np.inf, **changes)
+    assert (failing(path) == set()) == ok
+    assert path.certify(sample=4).ok == ok
+    assert path.certify(at=path.traced[1]).ok == ok
+
+
+def test_what_is_proven_ends_where_an_added_condition_fails():
+    path = told(off=1.0)
+    middle = len(path.segments) // 2
+    path.model.since = float(path.segments.start[middle])
+    assert proven_until(path) == middle
+    part = proven_part(path)
+    assert part is not None
+    assert part.certify().ok
+
+
+def test_a_path_that_breaks_an_added_condition_is_declined():
+    rng = np.random.default_rng(0)
+    model = Told(rng.normal(size=(20, 4)), rng.normal(size=20), (8.0, 0.1))
+    model.off, model.since = 1.0, np.inf
+    with pytest.raises(TraceError, match="cannot be proven"):
+        Homotopy(model).trace()
+
+
+def test_added_conditions_of_the_wrong_shape_are_refused():
+    path, flat = told(), Residual(np.zeros(3), np.zeros(3), np.zeros(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Told, "residuals", lambda self, t, alpha, b: {"x": flat})
+        with pytest.raises(ModelError, match=r"Told: residuals\['x'\] must be arrays"):
+            path.certify()

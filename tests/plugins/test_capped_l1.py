@@ -134,13 +134,45 @@ def test_predictions_and_sparse_rows():
 def test_a_ridge_allows_dependent_columns_and_more_columns_than_rows():
     wide = RNG.standard_normal((6, 10))
     wide[:, 3], wide[:, 4] = wide[:, 2], 0.0
-    with pytest.raises(
-        DataError, match=r"CappedL1: the columns of X depend on each other \(column [34]"
-    ):
+    with pytest.raises(DataError, match=r"CappedL1: X has 8 different columns and 6 rows"):
         CappedL1(wide, Y[:6], cap=1.0)
     path = certified(CappedL1(wide, Y[:6], cap=0.5, path="lam", ridge=0.1))
     for t in places(path, 9):
         assert offence(path, wide, Y[:6], t, path_of="lam", cap=0.5, lam=0.0, ridge=0.1) < 1e-9
+
+
+@pytest.mark.parametrize("way", ["lam", "cap"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_copies_opposites_multiples_and_zeros(way, intercept, seed):
+    rng = np.random.default_rng(seed)
+    table = rng.standard_normal((15, 3)) if seed % 2 else np.round(2 * rng.standard_normal((15, 3)))
+    more = [table[:, 0], -table[:, 1], 3.0 * table[:, 2], np.zeros(15)]
+    if intercept:
+        more.append(np.full(15, 0.1))
+    wide = np.column_stack([table, *more])
+    y = table @ [2.0, -0.5, 0.0] + 0.3 * rng.standard_normal(15)
+    # The last of three times column 2 pays less for the same move, unless its weight is larger.
+    weights = np.ones(wide.shape[1])
+    weights[5] = rng.choice([1.0, 3.0, 10.0])
+    options = {"cap": 0.5, "fit_intercept": intercept}
+    model = CappedL1(wide, y, path=way, weights=weights, **options)
+    path = certified(model)
+    for t in places(path, 15):
+        off = offence(path, wide, y, t, path_of=way, lam=model.lam, weights=weights, **options)
+        assert off < 1e-9
+        beta = path.solution(t)
+        assert not np.any(beta[[3, 4, *range(6, wide.shape[1])]])
+        assert beta[2] == 0.0 or beta[5] == 0.0
+    plain = certified(CappedL1(table, y, path=way, lam=model.lam, **options))
+    if weights[5] >= 3.0:
+        inside = places(plain, 15)
+        np.testing.assert_allclose(path.solution(inside)[:, :3], plain.solution(inside), atol=1e-8)
+
+
+def test_a_table_of_zeros_has_no_coefficient():
+    path = certified(CappedL1(np.zeros((4, 2)), np.arange(4.0), cap=1.0, path="lam"))
+    assert not np.any(path.solution(path.traced[1]))
 
 
 @pytest.mark.parametrize("way", ["lam", "cap"])
@@ -157,9 +189,10 @@ def test_conformance(way):
     ("given", "error", "says"),
     [
         ({"X": np.full((40, 5), np.nan)}, DataError, r"X\[0, 0\] is nan"),
-        ({"X": np.c_[X, X[:, 0]]}, DataError, r"depend on each other \(column 5,"),
-        ({"X": np.c_[X, np.zeros(40)]}, DataError, r"depend on each other \(column 5,"),
-        ({"X": np.c_[X, np.ones(40)], "fit_intercept": True}, DataError, r"\(column 5,"),
+        ({"X": np.c_[X, X[:, 0] + X[:, 1]]}, DataError, r"depend on each other \(column 5,"),
+        ({"X": np.eye(4)[np.arange(40) % 4], "fit_intercept": True}, DataError, r"\(column 3,"),
+        ({"X": np.c_[X, X[:, 0] + 1e-10 * X[:, 1]]}, DataError, r"\(column 5,"),
+        ({"X": RNG.standard_normal((40, 41))}, DataError, "41 different columns and 40 rows"),
         ({"y": Y[1:]}, DataError, r"X has 40 rows but y has shape \(39,\)"),
         ({"cap": 0.0}, ModelError, "cap must be positive and finite, got 0.0"),
         ({"cap": np.inf}, ModelError, "cap must be positive and finite, got inf"),

@@ -12,7 +12,7 @@ from oracles import Infeasible, kernel_matrix, solve_primal, square_root
 from ramps import Branch, solve
 from sklearn.svm import SVC
 
-from homotopy import DataError, Homotopy, HomotopyError, Jump, Knot, ModelError
+from homotopy import DataError, Homotopy, HomotopyError, Jump, Knot, LossModel, ModelError
 from homotopy.testing import HostileProblem, check_plugin
 from homotopy.testing.programs import Declared, Line
 from homotopy_plugins import SemiSupervisedSVM
@@ -364,3 +364,49 @@ def test_many_ugly_tables():
     wrong, declined = run_ugly(range(300))
     assert not wrong, "\n".join(wrong)
     assert len(declined) <= 6, "\n".join(declined)
+
+
+# ---------------------------------------------------------------------- what is left of f
+
+
+def lopsided(size):
+    """Unlabelled rows that all want to one side, and a mean that holds them with all their weight:
+    the coefficients of f are what is left of `size`."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=12), np.full(12, 57000.0)])
+    y = np.array([1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
+    options = {"balance": True, "kernel": "linear", "fit_intercept": False}
+    return SemiSupervisedSVM(X[:6], y, X[6:], C=1e-3, C_unlabelled=size, **options)
+
+
+def mean_of_f(path, t):
+    """By the formula, in twice the digits or nearly."""
+    model, alpha = path.model, path.alpha(t).astype(np.longdouble)
+    X, n = model.X.astype(np.longdouble), model.labelled
+    weights = alpha[:-1] * model.sign
+    weights[n:] += alpha[-1] / (len(X) - n)
+    return float((X[n:] @ (X.T @ weights)).mean() + path.intercept(t))
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-4, 1.0, 1e3, 1e6, 1e9])
+def test_a_mean_that_is_lost_to_rounding_is_not_certified(size):
+    model = lopsided(size)
+    try:
+        path = Homotopy(model).trace()
+    except HomotopyError:
+        assert size > 1e-4
+        return
+    certificate = path.certify()
+    assert certificate.ok
+    assert "predictions" in str(certificate)
+    for t in np.linspace(0.0, size, 7):
+        assert mean_of_f(path, t) == pytest.approx(model.balance, abs=1e-5)
+
+
+def test_predictions_are_what_tells(monkeypatch):
+    monkeypatch.setattr(SemiSupervisedSVM, "residuals", LossModel.residuals)
+    path = Homotopy(lopsided(1e9)).trace()
+    assert path.certify().ok
+    assert abs(mean_of_f(path, 1e9) - path.model.balance) > 1e-2
+    monkeypatch.undo()
+    assert [c.name for c in path.certify().checks if not c.ok] == ["predictions"]

@@ -14,6 +14,7 @@ of every segment are what is looked at.
 * `polylines`, `loops`: one coordinate on its polyline, and all of them at one point, compiled;
 * `points`: alpha, b and everything recomputed at many places of a path;
 * `holders`: who holds those in place that stay on a jump corner;
+* `stated`: the problem as its author states it, where the model tells;
 * `examination`: which places are looked at, and the conditions between them.
 """
 

@@ -55,7 +55,9 @@ class Certificate:
         * corners: coordinates that stay on a jump corner all along a segment without being held
           there by those on knots;
         * curvature: where Q is not semidefinite, by how much the active block of a segment fails
-          to be positive definite (in alpha, where the border leaves it free).
+          to be positive definite (in alpha, where the border leaves it free);
+        * what `LossModel.residuals` names, for a quadratic program feasibility, stationarity and
+          complementarity in the numbers of its author: each condition relative to its own terms.
     tol : float
     """
 
@@ -73,11 +75,12 @@ class Certificate:
         return max(check.worst for check in self.checks)
 
     def __str__(self) -> str:
-        lines = [f"{'condition':<12}{'checked':>9}{'worst':>12}{'at':>14}"]
+        wide = max(12, *(len(c.name) + 2 for c in self.checks))
+        lines = [f"{'condition':<{wide}}{'checked':>9}{'worst':>12}{'at':>14}"]
         for c in self.checks:
             at = f"{c.t:14.6g}" if np.isfinite(c.t) else f"{'-':>14}"
             mark = "" if c.ok else "   FAILS"
-            lines.append(f"{c.name:<12}{c.count:>9}{c.worst:>12.2e}{at}{mark}")
+            lines.append(f"{c.name:<{wide}}{c.count:>9}{c.worst:>12.2e}{at}{mark}")
         verdict = "certified" if self.ok else "NOT certified"
         lines.append(f"{verdict} to {self.tol:g} (worst {self.worst:.2e})")
         return "\n".join(lines)

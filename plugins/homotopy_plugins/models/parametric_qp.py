@@ -18,6 +18,13 @@ of a row is 0 between its bounds and infinite beyond them, so that its polyline 
     +inf  |  lower: knot at low  |  inside: 0  |  upper: knot at high  |  -inf
 
 and alpha is the multiplier of the row (all of it in variables and rows scaled to one size).
+
+Where H hardly bends, ``c`` is far beyond the bounds and x would be a difference of large numbers: a
+multiplier right to 16 digits leaves few of x.  Such a direction v of curvature k is *far*.  It is
+a column of N, so that b holds x itself, and ``k b^2 / 2`` is the loss of a coordinate of its own
+with ``u = b``: one slanted piece.
+
+The certificate measures the program as it was given as well (`ParametricQP.residuals`).
 """
 
 from __future__ import annotations
@@ -45,6 +52,7 @@ from homotopy import (
     ModelError,
     Path,
     PathError,
+    Residual,
     Slope,
 )
 from homotopy_plugins.kernels.checks import check_size, matrix
@@ -65,12 +73,21 @@ FLAT, STEEP = 1e-12, 1e-4
 DEPENDENT = 1e-11
 # Two bounds this near to each other, in parts of their size, are one number.
 SAME = 1e-14
+# Where H alone would take x this many times further than its bounds are, a direction is far.
+FAR = 1000.0
+# No more than this is allowed for numbers of which x is a difference.
+REACH = 1000.0
+# The alpha of a far direction is moved away from 0 by this part of all forces, and its equation
+# with it: 1e-8 of that is their rounding.
+HELD = 1e-6
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
 # Rows named in a message at most.
 NAMED = 6
 # A linear program finds t to within the first number; smaller multipliers are rounding.
 NEARBY, PRESSING = 1e-6, 1e-9
+# A multiplier is none where it is no more than this part of all forces.
+IDLE = 1e-8
 # What an equation that follows from others may be off by, in parts of its terms.
 AGREES = 1e-9
 
@@ -104,6 +121,9 @@ class ParametricQP(LossModel):
     Rows are numbered with the bounds of x first: 0 to n - 1 are the variables, n to n + m - 1 the
     rows of A.  Signs: at an optimum ``Hx + g = [I; A]'y``, with y positive at a lower bound
     only and negative at an upper bound only.
+
+    `Path.certify` has three checks more: feasibility, stationarity and complementarity of x and y
+    in the numbers given here, each row relative to its own terms.
 
     H is factored once.  `following` makes the model of the next program of a sequence with the same
     factors, and `sequence` traces one after another, each from the end of the one before.
@@ -169,7 +189,42 @@ class ParametricQP(LossModel):
         index = np.concatenate([np.flatnonzero(met), twice])
         if self._shape is None or not self._shape.fits(equal, index):
             self._shape = _Shape.of(self.H, self.A, equal, index, name)
+        far, factor = self._far(self._shape, low, high)
+        if np.any(far) and self._shape.factor == 1.0:
+            even = _Shape.of(self.H, self.A, equal, index, name, None, factor)
+            far, factor = self._far(even, low, high)
+            self._shape = _Shape.of(self.H, self.A, equal, index, name, far, factor)
+        elif np.any(far & ~self._shape.far):
+            far, factor = far | self._shape.far, self._shape.factor
+            self._shape = _Shape.of(self.H, self.A, equal, index, name, far, factor)
         self._place(self._shape, low, high, twice.size)
+
+    def _far(self, shape: _Shape, low: Array, high: Array) -> tuple[Mask, float]:
+        """The directions along which H alone would take x far beyond where its bounds are, and the
+        factor of all units with which forces and x are of one size."""
+        values = shape.curves[0]
+        if shape.index.size == 0:
+            return np.zeros(values.size, np.bool_), shape.factor
+        point = 0.5 * (low[:, shape.equal] + high[:, shape.equal]) @ shape.solve.T
+        slant = self._vectors["g"] / shape.unit + point @ shape.bend
+        # (Multipliers are as large as all forces, whatever their part along a direction is.)
+        near = self._near(shape, low, high, point, slant)
+        pull = max(float(_lengths(slant).max()), near * float(values.max(initial=0.0)))
+        if not near > 0.0:
+            return np.zeros(values.size, np.bool_), shape.factor
+        far = np.asarray((values > 0.0) & (pull > FAR * near * values))
+        return far, shape.factor * float(np.sqrt(pull / near))
+
+    def _near(self, shape: _Shape, low: Array, high: Array, point: Array, slant: Array) -> float:
+        """How long x is, in scaled variables, as far as its bounds and equations tell; without any
+        that is not 0, a step down the steepest direction."""
+        places = np.abs(np.stack([low, high])[:, :, shape.index] / shape.length)
+        places = places[np.isfinite(places) & (places > 0.0)]
+        near = max(float(np.median(places)) if places.size else 0.0, float(_lengths(point).max()))
+        if near > 0.0:
+            return near
+        steepest = float(np.abs(shape.curves[0]).max(initial=0.0))
+        return float(_lengths(slant).max()) / steepest if steepest > 0.0 else 0.0
 
     def _place(self, shape: _Shape, low: Array, high: Array, twice: int) -> None:
         """Corners and targets; the last `twice` coordinates are upper bounds of earlier ones."""
@@ -177,6 +232,7 @@ class ParametricQP(LossModel):
         self._point = fixed @ shape.solve.T
         slant = self._vectors["g"] / shape.unit + self._point @ shape.bend
         self._refuse(shape, fixed, slant)
+        self._size = self._near(shape, low, high, self._point, slant)
         self._shift = slant @ shape.root
         move = self._shift @ shape.features.T - self._point @ shape.rows.T
         terms = _lengths(self._shift) * _lengths(shape.features).T
@@ -189,14 +245,26 @@ class ParametricQP(LossModel):
         first = shape.index.size - twice
         high[:, :first][:, np.isin(shape.index[:first], shape.index[first:])] = np.inf
         low[:, first:] = -np.inf
-        if shape.index.size == 0:
-            # The engine wants a coordinate: one that meets nothing.
-            low, high = np.full((2, 1), -np.inf), np.full((2, 1), np.inf)
+        # Far directions meet nothing; without rows the engine wants a coordinate all the same.
+        idle = np.full((2, shape.gram.size - shape.index.size), np.inf)
+        low, high = np.hstack([low, -idle]), np.hstack([high, idle])
         self._low, self._high = _line(low), _line(high)
+        self._bends = np.concatenate([np.zeros(first + twice), shape.weights])
+        # What is left of alpha there after all forces cancel is known to the rounding of these.
+        forces = max(
+            float(_lengths(slant).max()), self._size * float(shape.curves[0].max(initial=0.0))
+        )
+        # How much larger the numbers are that x is a difference of, along what is not far.
+        bends = shape.curves[0][(shape.curves[0] > 0.0) & ~shape.far]
+        least = self._size * float(bends.min(initial=np.inf))
+        self._reach = min(max(1.0, forces / least), REACH) if 0.0 < least < np.inf else 1.0
+        self._held = np.where(self._bends > 0.0, HELD * forces, 0.0)
+        self._wall = np.where(self._bends > 0.0, 0.0, np.inf)
         self.gram, self.border = shape.gram, shape.border
         if shape.border is not None:
             size = _lengths(slant) * np.linalg.norm(shape.null, axis=0)
-            target = _clean(slant @ shape.null, 100.0 * size)
+            target = _clean(slant @ shape.null, np.where(shape.bent > 0.0, 0.0, 100.0 * size))
+            target = target + np.where(shape.bent > 0.0, HELD * forces, 0.0)
             self.border_target = Affine(target[0], target[1] - target[0])
 
     def _refuse(self, shape: _Shape, fixed: Array, slant: Array) -> None:
@@ -222,18 +290,22 @@ class ParametricQP(LossModel):
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         return (
-            Slope("below", np.inf),
+            Slope("below", self._held + self._wall, curvature=self._bends),
             Knot("lower", self._low[0] + t * self._low[1]),
-            Slope("inside", 0.0),
+            Slope("inside", self._held, curvature=self._bends),
             Knot("upper", self._high[0] + t * self._high[1]),
-            Slope("above", -np.inf),
+            Slope("above", self._held - self._wall, curvature=self._bends),
         )
 
     def solution(self, t: float, alpha: Array, b: Array) -> Array:
         """x at t."""
-        shape = self._made
-        inner = shape.features.T @ alpha[: shape.index.size] - _at(self._shift, t)
-        scaled = _at(self._point, t) + shape.root @ inner + shape.null @ b
+        return np.asarray(self._solutions(np.array([t]), alpha[None], b[None])[0])
+
+    def _solutions(self, t: Array, alpha: Array, b: Array) -> Array:
+        """x at each t, one row for each."""
+        shape, t = self._made, t[:, None]
+        inner = alpha[:, : shape.index.size] @ shape.features - _at(self._shift, t)
+        scaled = _at(self._point, t) + inner @ shape.root.T + b @ shape.null.T
         return np.asarray(scaled / shape.unit)
 
     def loss_origin(self, t: float) -> Array:
@@ -258,13 +330,52 @@ class ParametricQP(LossModel):
             places = np.asarray(t, dtype=float)
             found = [self.multipliers(path, v, side) for v in places.ravel().tolist()]
             return np.array(found).reshape(*places.shape, sum(self.A.shape))
-        shape, n = self._of(path), self.H.shape[0]
-        alpha = path.alpha(t, side)[: shape.index.size] / shape.length
-        y = np.zeros(sum(self.A.shape))
-        np.add.at(y, shape.index, alpha)
-        force = self.H @ path.solution(t, side) + _at(self._vectors["g"], float(t))
-        y[shape.equal] = shape.solve.T @ ((force - y[:n] - self.A.T @ y[n:]) / shape.unit)
+        self._of(path)
+        x, alpha = path.solution(t, side)[None], path.alpha(t, side)[None]
+        return np.asarray(self._multipliers(np.array([float(t)]), x, alpha)[0])
+
+    def _multipliers(self, t: Array, x: Array, alpha: Array) -> Array:
+        """y at each t, one row for each; those of the equations make up for what the rest leaves of
+        ``Hx + g``."""
+        shape, n = self._made, self.H.shape[0]
+        y = np.zeros((t.size, sum(self.A.shape)))
+        np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
+        force = x @ self.H + _at(self._vectors["g"], t[:, None])
+        y[:, shape.equal] = ((force - y[:, :n] - y[:, n:] @ self.A) / shape.unit) @ shape.solve
         return y
+
+    def residuals(self, t: Array, alpha: Array, b: Array) -> dict[str, Residual]:
+        """The program as it was given, row by row: by how much x leaves its bounds, what is left of
+        ``Hx + g - [I; A]'y``, and how far a row with a multiplier is from the bound that it presses
+        on (infinite where that side has none)."""
+        unit, n = self._made.unit, self.H.shape[0]
+        x = self._solutions(t, alpha, b)
+        y = self._multipliers(t, x, alpha)
+        column = t[:, None]
+        g, (low, high) = _at(self._vectors["g"], column), (_at(v, column) for v in self._bounds())
+        rows = np.vstack([np.eye(n), self.A])
+        # Sizes of x and of forces in scaled variables, in which lengths make sense.
+        pull = _lengths(g / unit)
+        stretch = np.linalg.norm(rows / unit, axis=1)
+        steepest = float(np.linalg.norm(self._made.bend, 2))
+        long = _lengths(x * unit)
+        forces = steepest * long + pull + np.abs(y) @ stretch[:, None]
+        value = x @ rows.T
+        terms = np.abs(x) @ np.abs(rows).T + np.maximum(
+            *(_at(np.abs(_finite(v)), column) for v in self._bounds())
+        )
+        others = stretch * self._size * self._reach
+        others = np.broadcast_to(others, value.shape)
+        outside = np.maximum(np.maximum(low - value, value - high), 0.0)
+        left = np.abs(x @ self.H + g - y @ rows)
+        pushes = np.abs(x) @ np.abs(self.H) + np.abs(g) + np.abs(y) @ np.abs(rows)
+        presses = np.abs(y) * stretch > IDLE * forces
+        away = np.abs(value - np.where(y > 0.0, low, high))
+        return {
+            "feasibility": Residual(outside, terms, others),
+            "stationarity": Residual(left, pushes, unit * forces),
+            "complementarity": Residual(np.where(presses, away, 0.0), terms, others),
+        }
 
     def active_rows(self, path: Path, t: float, side: str = "after") -> dict[str, Index]:
         """The rows that hold x at `t`: those at their ``"lower"`` and at their ``"upper"`` bound,
@@ -341,14 +452,17 @@ class ParametricQP(LossModel):
         if model._shape is self._shape:
             return path, t
         shape = self._made
-        if shape.index.size == 0:
-            return np.zeros(1)
-        alpha = model.multipliers(path, t)[shape.index] * shape.length
+        alpha = np.zeros(shape.gram.size)
+        alpha[: shape.index.size] = model.multipliers(path, t)[shape.index] * shape.length
         # A row that is two coordinates begins with its lower bound.
         again = np.setdiff1d(
             np.arange(shape.index.size), np.unique(shape.index, return_index=True)[1]
         )
         alpha[again] = 0.0
+        moved = path.solution(t) * shape.unit - self._point[0]
+        count = int(shape.far.sum())
+        bent = (shape.bent * (moved @ shape.null))[shape.bent.size - count :]
+        alpha[shape.index.size :][:count] = self._held[shape.index.size :][:count] - bent
         return alpha
 
     # ------------------------------------------------------------------ where there is no optimum
@@ -394,7 +508,9 @@ class _Shape:
     All of it in scaled variables ``unit * x``, in which H is `bend`:
     ``unit * x = solve @ (right sides) + root @ (w - c) + null @ b``, and with `rows` divided by
     their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
-    rows that the equations fix.
+    rows that the equations fix.  `curves` are the curvatures and directions that the equations
+    leave; those marked in `far` are columns of `null`, at its end, with their curvature in `bent`,
+    and a coordinate each.  `factor` is what all units were multiplied by.
     """
 
     equal: Mask
@@ -412,19 +528,44 @@ class _Shape:
     still: Mask
     gram: Gram
     border: Array | None
+    curves: tuple[Array, Array]
+    far: Mask
+    bent: Array
+    weights: Array
+    factor: float
 
     @classmethod
-    def of(cls, H: Array, A: Array, equal: Mask, index: Index, name: str) -> _Shape:
-        n, count = H.shape[0], max(index.size, 1)
+    def of(
+        cls,
+        H: Array,
+        A: Array,
+        equal: Mask,
+        index: Index,
+        name: str,
+        far: Mask | None = None,
+        factor: float = 1.0,
+    ) -> _Shape:
+        n = H.shape[0]
         every = np.vstack([np.eye(n), A])
         # Variables scaled so that H has a diagonal of ones; those without curvature by their rows.
         unit = np.sqrt(np.maximum(np.diagonal(H), 0.0))
-        unit = np.where(unit > 0.0, unit, np.abs(every[np.unique(index)]).max(axis=0, initial=0.0))
-        unit = np.where(unit > 0.0, unit, 1.0)
+        reach = np.abs(every[np.unique(index)]).max(axis=0, initial=0.0)
+        reach = np.where(reach > 0.0, reach, 1.0)
+        if factor != 1.0:
+            # Among far directions x is of one size in all variables, with curvature or without.
+            bent = unit > 0.0
+            reach = reach * np.exp(np.mean(np.log(factor * unit[bent] / reach[bent]))) / factor
+        unit = factor * np.where(unit > 0.0, unit, reach)
         rows, equations = every[index] / unit, every[equal] / unit
         solve, free = _solved(equations)
         bend = H / np.outer(unit, unit)
-        root, null = (free @ part for part in _split(free.T @ bend @ free, name))
+        values, along = _curves(free.T @ bend @ free, factor**-2.0, name)
+        far = np.zeros(values.size, np.bool_) if far is None else far
+        # (A plain factor is nearer to the numbers given than eigenvectors are.)
+        plain = None if np.any(far) else _factor(free.T @ bend @ free)
+        stays = (values > 0.0) & ~far
+        root = along[:, stays] / np.sqrt(values[stays]) if plain is None else plain
+        root, null, long = free @ root, free @ along[:, values == 0.0], free @ along[:, far]
         length = np.linalg.norm(rows, axis=1)
         length = np.where(length > 0.0, length, 1.0)
         rows = rows / length[:, None]
@@ -434,6 +575,15 @@ class _Shape:
             _clean(rows @ part, np.linalg.norm(part, axis=0)) for part in (root, null)
         )
         features[still], border[still] = 0.0, 0.0
+        # A far direction is a column of the border, and its curvature the loss of a coordinate.
+        count = int(far.sum())
+        meets = _clean(rows @ long, np.ones(count))
+        meets[still] = 0.0
+        border = np.vstack(
+            [np.hstack([border, meets]), np.eye(count, border.shape[1] + count, border.shape[1])]
+        )
+        features = np.vstack([features, np.zeros((count, features.shape[1]))])
+        size = max(index.size + count, 1)
         return cls(
             equal=equal,
             index=index,
@@ -444,12 +594,17 @@ class _Shape:
             rows=rows,
             length=length,
             root=root,
-            null=null,
+            null=np.hstack([null, long]),
             loose=loose,
-            features=features,
+            features=features[: index.size],
             still=still,
-            gram=LinearGram(features) if features.size else DenseGram(np.zeros((count, count))),
+            gram=LinearGram(features) if features.size else DenseGram(np.zeros((size, size))),
             border=border if border.shape[1] else None,
+            curves=(values, free @ along),
+            far=far,
+            bent=np.concatenate([np.zeros(null.shape[1]), values[far]]),
+            weights=np.concatenate([values[far], np.zeros(size - index.size - count)]),
+            factor=factor,
         )
 
     def fits(self, equal: Mask, index: Index) -> bool:
@@ -474,18 +629,26 @@ def _solved(equations: Array) -> tuple[Array, Array]:
     return solve, Q[:, rank:]
 
 
-def _split(bend: Array, name: str) -> tuple[Array, Array]:
-    """R with ``R'MR = 1`` and a basis N of ``Mx = 0`` for a semidefinite M."""
+def _factor(bend: Array) -> Array | None:
+    """R with ``R'MR = 1`` where M is definite beyond doubt."""
     k = bend.shape[0]
     if k == 0:
-        return bend, bend
+        return bend
     try:
         lower = np.linalg.cholesky(bend)
-        if float(np.diagonal(lower).min()) ** 2 > STEEP * float(np.diagonal(lower).max()) ** 2:
-            inverse = scipy.linalg.solve_triangular(lower, np.eye(k), lower=True)
-            return inverse.T, bend[:, :0]
     except np.linalg.LinAlgError:
-        pass
+        return None
+    if float(np.diagonal(lower).min()) ** 2 <= STEEP * float(np.diagonal(lower).max()) ** 2:
+        return None
+    inverse = scipy.linalg.solve_triangular(lower, np.eye(k), lower=True)
+    return np.asarray(inverse.T)
+
+
+def _curves(bend: Array, usual: float, name: str) -> tuple[Array, Array]:
+    """Curvatures of a semidefinite M with a diagonal of `usual` or 0, 0 where there is none but
+    rounding, and their directions."""
+    if not bend.size:
+        return np.zeros(0), bend
     values, vectors = np.linalg.eigh(bend)
     most = max(float(np.abs(values).max()), 1e-300)
     if values[0] < -1e-9 * most:
@@ -493,8 +656,7 @@ def _split(bend: Array, name: str) -> tuple[Array, Array]:
             f"{name}: H is not positive semidefinite (scaled to a diagonal of ones it has the "
             f"curvature {values[0]:.3g}): the program is not convex"
         )
-    steep = values > FLAT * max(most, 1.0)
-    return vectors[:, steep] / np.sqrt(values[steep]), vectors[:, ~steep]
+    return np.where(values > FLAT * max(most, usual), values, 0.0), vectors
 
 
 def _met(rows: Array, null: Array) -> tuple[Array, Array]:
@@ -585,8 +747,14 @@ def _line(ends: Array) -> Line:
     return ends[0], np.where(moves, ends[1] - np.where(moves, ends[0], 0.0), 0.0)
 
 
-def _at(ends: Array, t: float) -> Array:
-    return np.asarray((1.0 - t) * ends[0] + t * ends[1])
+def _at(ends: Array, t: Any) -> Array:
+    """Affine in t; what is infinite stays."""
+    first, last = _finite(ends)
+    return np.asarray(np.where(np.isfinite(ends[0]), (1.0 - t) * first + t * last, ends[0]))
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def _from(wrong: Mask) -> str:

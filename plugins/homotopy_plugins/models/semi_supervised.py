@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy import DataError, DenseGram, Gram, Jump, Knot, LinearGram, Slope
+from homotopy import DataError, DenseGram, Gram, Jump, Knot, LinearGram, Residual, Slope
 from homotopy_plugins.kernels.checks import check_rows, finite, positive
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
@@ -29,6 +29,9 @@ from homotopy_plugins.kernels.labels import signs_of, two_classes
 __all__ = ["SemiSupervisedSVM"]
 
 Array = npt.NDArray[np.float64]
+
+# A response is measured by itself or by this part of its corners.
+CORNER = 0.01
 
 
 class SemiSupervisedSVM(KernelModel):
@@ -137,6 +140,28 @@ class SemiSupervisedSVM(KernelModel):
         rows = np.array(alpha[:-1])
         rows[self.labelled :] += alpha[-1] / (self.sign.size - self.labelled)
         return rows
+
+    def residuals(self, t: Array, alpha: Array, b: Array) -> dict[str, Residual]:
+        """With a balance, f has coefficients that are differences: those of the unlabelled rows and
+        their share of the multiplier.  What is left of them must still give the responses, and the
+        mean: "predictions"."""
+        if self.balance is None:
+            return {}
+        count, free = t.size, self.sign.size - self.labelled
+        share = np.repeat(alpha[:, -1:] / free, free, axis=1)
+        rows = np.hstack([alpha[:, : self.labelled], alpha[:, self.labelled : -1] + share])
+        rows = np.hstack([rows, np.zeros((count, 1))])
+        border = np.zeros((self.gram.size, 0)) if self.border is None else self.border
+        length = np.sqrt(self.gram.sizes)
+        u, told = (self.gram.matmat(np.ascontiguousarray(v.T)).T + b @ border.T
+                   for v in (rows, alpha))  # fmt: skip
+        u[:, -1] = u[:, self.labelled : -1].mean(axis=1)
+        # (The mean is where it is wanted.)
+        told[:, -1] = self.balance
+        others = np.abs(rows) @ length[:, None] * length + np.abs(b) @ np.abs(border).T
+        # Corners are at -1, 0 and 1.
+        terms = np.maximum(np.abs(u), np.maximum(np.abs(told), CORNER))
+        return {"predictions": Residual(np.abs(u - told), terms, others)}
 
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
         """``f(x) = sum_i alpha_i y_i K(x_i, x) + b``; X is K(new, all rows) if precomputed."""

@@ -1,0 +1,57 @@
+"""The conditions of the problem as its author states it (`LossModel.residuals`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import ModelError
+from homotopy.model import LossModel
+from homotopy.path.certificate.lines import TINY
+
+__all__ = ["Statement"]
+
+Array = npt.NDArray[np.float64]
+
+# Rounding leaves of the numbers that a condition was computed from this part for each root of their
+# count, at a tolerance of 1e-8; the same as for a response.
+ROUNDED = 1e8 * 16.0 * float(np.finfo(float).eps)
+
+
+class Statement:
+    """Asks a model for its residuals and remembers the largest numbers they come from."""
+
+    def __init__(self, model: LossModel) -> None:
+        self.model = model
+        self.largest: dict[str, Array] = {}
+
+    @property
+    def silent(self) -> bool:
+        """Whether the model has nothing to add to its polylines."""
+        return type(self.model).residuals is LossModel.residuals
+
+    def look(self, t: Array, alpha: Array, b: Array, measure: bool) -> dict[str, tuple[Array, int]]:
+        """The worst residual at each point and the number of conditions there, by name; with
+        `measure` False only the largest numbers are taken down."""
+        found: dict[str, tuple[Array, int]] = {}
+        for name, part in self.model.residuals(t, alpha, b).items():
+            off, terms, others = (np.asarray(v) for v in (part.off, part.terms, part.others))
+            if not off.shape == terms.shape == others.shape or off.shape[:1] != t.shape:
+                shapes = f"{off.shape}, {terms.shape} and {others.shape}"
+                raise ModelError(
+                    f"{type(self.model).__name__}: residuals[{name!r}] must be arrays with a row "
+                    f"for each of {t.size} points, got shapes {shapes}"
+                )
+            count = off.shape[1]
+            if not count:
+                continue
+            if not measure:
+                most = np.maximum(terms, others).max(axis=0)
+                self.largest[name] = np.maximum(most, self.largest.get(name, 0.0))
+                continue
+            rounding = ROUNDED * np.sqrt(1.0 + count) * self.largest[name]
+            scale = np.maximum(np.maximum(terms, rounding), TINY)
+            ratio = np.where(off == 0.0, 0.0, off / scale)
+            # (A number that is none is not 0.)
+            found[name] = np.where(np.isnan(ratio), np.inf, ratio).max(axis=1), count
+        return found
