@@ -351,8 +351,8 @@ class Keeper:
 
 def _moment(arrays: Mapping[str, Any], trace: Kept) -> bytes:
     """What differs at any two pauses of a trace, whichever attempt it is."""
-    now: bytes = arrays["now"].tobytes()
-    return bytes([trace.trouble() is None]) + now
+    scalars = [v.tobytes() for k, v in sorted(arrays.items()) if k.startswith("scalars.")]
+    return b"".join([bytes([trace.trouble() is None]), *scalars])
 
 
 def _portable(array: Any) -> npt.NDArray[Any]:

@@ -16,9 +16,9 @@ __all__ = ["jump_records", "segments_of"]
 Index = npt.NDArray[np.int64]
 
 
-def segments_of(rec: Any, now: Any, first_piece: Index) -> Segments:
+def segments_of(rec: Any, cursor: Any, first_piece: Index) -> Segments:
     """The segments recorded; of several changes of piece before one segment the last counts."""
-    count, entries = int(now.segments), int(now.entries)
+    count, entries = int(cursor.segments), int(cursor.entries)
     segment = rec.segment[:count]
     log = rec.log[: segment.log[-1] if count else 0]
     bounds = segment.log
@@ -43,10 +43,10 @@ def segments_of(rec: Any, now: Any, first_piece: Index) -> Segments:
     )
 
 
-def jump_records(rec: Any, now: Any, problem: Problem) -> tuple[JumpRecord, ...]:
+def jump_records(rec: Any, cursor: Any, problem: Problem) -> tuple[JumpRecord, ...]:
     """The jumps recorded, those that lead to a point that is recorded too."""
-    jumps = rec.jump[: int(now.jumps)]
-    reached = rec.segment[int(now.segments) - 1].log if now.segments else 0
+    jumps = rec.jump[: int(cursor.jumps)]
+    reached = rec.segment[int(cursor.segments) - 1].log if cursor.segments else 0
     jumps = jumps[jumps.log_end <= reached]
     if not jumps.size:
         return ()

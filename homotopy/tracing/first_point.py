@@ -135,7 +135,7 @@ class FirstPoint:
             return False
         usual = tracker.usual_alpha()
         fall, rise = slack_of_border(tracker.border, self.snap, tracker.alpha, tracker.u, usual)
-        size = tracker.now.size_scale / float(np.abs(tracker.border).max())
+        size = tracker.sizes.size_scale / float(np.abs(tracker.border).max())
         slack = tracker.tolerances.slack
         if not (np.isfinite(fall) and np.isfinite(rise) and rise - fall > slack * size):
             return False
@@ -158,7 +158,7 @@ class FirstPoint:
         if not (np.isfinite(start) and length > EMPTY * max(abs(start), abs(stop))):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
-        blur = tracker.now.noise * tracker.now.largest_root
+        blur = tracker.sizes.noise * tracker.fixed.largest_root
         if not length > blur:
             raise TraceError(
                 f"the span from {start:.9g} to {stop:.9g} cannot be told from the rounding of the "

@@ -75,14 +75,14 @@ class Jumps:
 
     def _choose(self, method: str) -> None:
         self.method = method
-        self.tracker.now.by_solver = method != HOMOTOPY
+        self.tracker.jumping.by_solver = method != HOMOTOPY
 
     def _choose_usual(self) -> None:
         self._choose(self.by_solver if self.d_step == "osqp" else HOMOTOPY)
 
     def _recover(self) -> None:
         """A jump that could not be crossed: by the QP solver, or else a little later."""
-        tracker, t = self.tracker, float(self.tracker.now.t)
+        tracker, t = self.tracker, float(self.tracker.route.t)
         self.recovered = self.recovered + 1 if t == self.recovered_at else 1
         self.recovered_at, self.ridge = t, None
         solvable = self.d_step == "auto" and self.problem.gram.semidefinite
@@ -104,13 +104,13 @@ class Jumps:
         The present point is carried along unchanged; the fraction of the span is far below the
         tolerance of the certificate.
         """
-        tracker, now = self.tracker, self.tracker.now
-        span = now.last - now.first
-        if not abs(now.t - self.late_from[0]) <= NEARBY * abs(span):
-            self.late_from = (float(now.t), tracker.recorded())
-        late = now.t + tracker.tolerances.late * span
-        if abs(now.last - now.t) <= abs(late - now.t):
-            late = now.last
+        tracker = self.tracker
+        span = tracker.route.last - tracker.route.first
+        if not abs(tracker.route.t - self.late_from[0]) <= NEARBY * abs(span):
+            self.late_from = (float(tracker.route.t), tracker.recorded())
+        late = tracker.route.t + tracker.tolerances.late * span
+        if abs(tracker.route.last - tracker.route.t) <= abs(late - tracker.route.t):
+            late = tracker.route.last
         tracker.record_standstill(float(late))
         tracker.head_along(float(late))
         self.late += 1
@@ -128,19 +128,19 @@ class Jumps:
 
     def _ask(self) -> None:
         """A model with a rule of its own says who changes side."""
-        tracker, now = self.tracker, self.tracker.now
-        noted = tracker.mov.flips[: now.flips].copy()
-        chosen = self.problem.model.flips(float(now.t), noted // 2, tracker.u.copy())
+        tracker = self.tracker
+        noted = tracker.mov.flips[: tracker.jumping.flips].copy()
+        chosen = self.problem.model.flips(float(tracker.route.t), noted // 2, tracker.u.copy())
         kept = noted[np.isin(noted // 2, np.asarray(chosen, dtype=np.int64))]
         kept = kept if kept.size else noted
         tracker.mov.flips[: kept.size] = kept
-        now.flips, now.asked = kept.size, 1
+        tracker.jumping.flips, tracker.jumping.asked = kept.size, 1
 
     def _cross(self) -> None:
         """The optimum on the other side: downhill, by the QP solver, or as it is a little later;
         then made exact."""
-        tracker, now = self.tracker, self.tracker.now
-        t = float(now.t)
+        tracker = self.tracker
+        t = float(tracker.route.t)
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
         before = tracker.piece.copy()
         if self.method == DESCENT:
@@ -156,7 +156,7 @@ class Jumps:
                 f"the jump at {self.problem.model.parameter}={t:.17g} could not be made exact: it "
                 f"is off by {tracker.off:.2g} times what rounding explains"
             )
-        now.solved_by = METHODS.index(self.method)
+        tracker.jumping.solved_by = METHODS.index(self.method)
         self._choose_usual()
 
     def _solve(self, snap: Snapshot, target: Array) -> None:

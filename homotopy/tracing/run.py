@@ -103,7 +103,7 @@ class Run:
             path = self.path()
             if not path.complete or self._proven(path):
                 return path
-            place = f"{self.problem.model.parameter}={self.tracker.now.t:.17g}"
+            place = f"{self.problem.model.parameter}={self.tracker.route.t:.17g}"
             trouble = Unproven(f"what was followed to {place} cannot be proven", path)
         if earlier is None:
             raise trouble
@@ -119,7 +119,7 @@ class Run:
         tracker = self.tracker
         point = FirstPoint(tracker).reach(start, self.guess)
         self.guess, self.start, self.stop = point.guess, point.start, point.stop
-        self.start_steps = int(tracker.now.steps)
+        self.start_steps = int(tracker.cursor.steps)
         if not point.as_it_was:
             tracker.load_model(self.start, self.stop)
             tracker.head_along(self.start)
@@ -139,18 +139,18 @@ class Run:
         tracker = self.tracker
         if np.any(tracker.side):
             tracker.press(NONE)
-            tracker.now.stop_segments = 0
+            tracker.cursor.stop_segments = 0
             while tracker.in_jump:
                 self._advance()
-            tracker.now.stop_segments = FOREVER
+            tracker.cursor.stop_segments = FOREVER
 
     def under_way(self) -> bool:
         """Whether there is anything left to trace."""
-        return bool(self.tracker.now.t != self.stop or self.tracker.in_jump)
+        return bool(self.tracker.route.t != self.stop or self.tracker.in_jump)
 
     def go_on(self) -> None:
         """Let the tracker go on to the next pause, and see to what it wants."""
-        self.tracker.now.stop_segments = self.watch.next_pause()
+        self.tracker.cursor.stop_segments = self.watch.next_pause()
         if self.keeper is None:
             self._advance()
         else:
@@ -166,9 +166,14 @@ class Run:
 
     def _listen(self) -> bool:
         """At a pause: True where the trace itself must have a look."""
-        now = self.tracker.now
         due = self.begun and self.keeper is not None and self.keeper.due()
-        return bool(due or (now.along and now.segments >= now.stop_segments))
+        return bool(
+            due
+            or (
+                self.tracker.route.along
+                and self.tracker.cursor.segments >= self.tracker.cursor.stop_segments
+            )
+        )
 
     def _pulse(self) -> None:
         """Now and then, whatever is being done."""
@@ -178,16 +183,16 @@ class Run:
             self.keeper.watch(self.watch.look)
             if self.keeper.due():
                 # The next look along the path is a pause.
-                self.tracker.now.stop_segments = 0
+                self.tracker.cursor.stop_segments = 0
 
     def finish(self) -> None:
         """Make the last point exact."""
-        tracker, now = self.tracker, self.tracker.now
+        tracker = self.tracker
         self.watch.arrive()
-        jumped = now.jumps and tracker.rec.jump[now.jumps - 1].t == self.stop
+        jumped = tracker.cursor.jumps and tracker.rec.jump[tracker.cursor.jumps - 1].t == self.stop
         if self.start != self.stop and jumped:
             tracker.record_point()
-        doubt, checked = tracker.doubt, float(now.checked)
+        doubt, checked = tracker.doubt, float(tracker.sizes.checked)
         if not tracker.correct():
             tracker.doubt = np.inf
         elif doubt <= tracker.tolerances.repair < tracker.doubt:
@@ -277,14 +282,15 @@ class Run:
 
     def path(self) -> Path:
         """What has been recorded, as a path."""
-        tracker, now = self.tracker, self.tracker.now
+        tracker = self.tracker
         tracker.seal()
-        segments = segments_of(tracker.rec, now, self.first_piece)
+        segments = segments_of(tracker.rec, tracker.cursor, self.first_piece)
         end, sign = float(segments.stop[-1]), 1.0 if self.stop >= self.start else -1.0
-        jumps = jump_records(tracker.rec, now, self.problem)
+        jumps = jump_records(tracker.rec, tracker.cursor, self.problem)
         d_steps = sum(jump.steps for jump in jumps)
         counts = {
-            name: int(getattr(now, name)) for name in ("pivots", "exchanges", "slides", "refined")
+            name: int(getattr(tracker.cursor, name))
+            for name in ("pivots", "exchanges", "slides", "refined")
         }
         path = Path(
             model=self.options.model,
@@ -294,11 +300,11 @@ class Run:
             span=(self.start, self.stop),
             counts={
                 "start_steps": self.start_steps,
-                "c_steps": int(now.steps) - self.start_steps - d_steps,
+                "c_steps": int(tracker.cursor.steps) - self.start_steps - d_steps,
                 "d_steps": d_steps,
                 **counts,
                 "repairs": tracker.repairs,
-                "windows": int(now.opened),
+                "windows": int(tracker.scope.opened),
                 "late_jumps": self.jumps.late,
             },
             problem=self.problem,

@@ -61,7 +61,7 @@ def is_proven(path: Path, tracker: Tracker, *, forced: bool, unsure: float | Non
     """
     problem = path.problem
     small = len(path.segments) * problem.gram.size <= SMALL
-    off = tracker.doubt > tracker.tolerances.repair or tracker.now.strain > STRAIN
+    off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > STRAIN
     if small or forced or off or _climbs(path) or tracker.rests():
         return path.certify().ok
     if unsure is None:
@@ -94,7 +94,7 @@ def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
     if why is not None:
         message, status = f"{type(problem.model).__name__}: {why}", Status.NO_OPTIMUM
     elif not trouble.no_optimum:
-        size, t = tracker.size_of_u(), float(tracker.now.t)
+        size, t = tracker.size_of_u(), float(tracker.route.t)
         cause = cause_of_trouble(problem, tracker.alpha, size, tracker.active, t)
         message = f"{message}: {cause}"
     error = TraceError(message)

@@ -102,33 +102,43 @@ class Watch:
         if self.ends is None or time_now - self.told_at < BEAT:
             return
         self.told_at = time_now
-        now, (start, stop) = self.tracker.now, self.ends
-        if self.bar is not None and not now.settling and stop != start:
-            self.bar.update_to(abs(now.t - start) / abs(stop - start))
+        (start, stop) = self.ends
+        if self.bar is not None and not self.tracker.route.settling and stop != start:
+            self.bar.update_to(abs(self.tracker.route.t - start) / abs(stop - start))
         self._call()
 
     def tell(self) -> None:
         """At a break-point: let the callback see what is new, and stop where a limit is reached."""
-        now, limit = self.tracker.now, self.max_breakpoints
-        if now.segments > self.told:
-            self.told, self.told_at = int(now.segments), time.monotonic()
+        limit = self.max_breakpoints
+        if self.tracker.cursor.segments > self.told:
+            self.told, self.told_at = int(self.tracker.cursor.segments), time.monotonic()
             self._call()
         assert self.ends is not None
-        if limit is not None and now.segments >= limit and now.t != self.ends[1]:
+        if (
+            limit is not None
+            and self.tracker.cursor.segments >= limit
+            and self.tracker.route.t != self.ends[1]
+        ):
             raise Stopped(Status.LIMIT)
 
     def _call(self) -> None:
         if self.callback is None or self.ends is None:
             return
-        now, rec = self.tracker.now, self.tracker.rec
-        t = float(rec.segment[now.segments - 1].stop) if now.segments else self.ends[0]
-        progress = Progress(t, int(now.segments), int(now.jumps), self._objective())
+        rec = self.tracker.rec
+        t = (
+            float(rec.segment[self.tracker.cursor.segments - 1].stop)
+            if self.tracker.cursor.segments
+            else self.ends[0]
+        )
+        progress = Progress(
+            t, int(self.tracker.cursor.segments), int(self.tracker.cursor.jumps), self._objective()
+        )
         if self.callback(progress):
             raise Stopped(Status.CALLBACK)
 
     def _objective(self) -> float:
         """That after the latest jump, as recorded, or at the start."""
-        jumps = int(self.tracker.now.jumps)
+        jumps = int(self.tracker.cursor.jumps)
         if not jumps:
             return self.first_objective
         latest = self.tracker.rec.jump[jumps - 1]

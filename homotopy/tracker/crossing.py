@@ -71,59 +71,61 @@ __all__ = ["run"]
 @njit(**PART)
 def fence_excused(core):  # type: ignore[no-untyped-def]
     """Whoever was excused from its corners has them back."""
-    here, now = core.here, core.now
-    if now.excused:
+    here, event = core.here, core.event
+    if event.excused:
         for i in range(here.u.size):
             if here.spot[i].excused:
                 here.spot[i].excused = 0
                 set_fence(core, i)
-        now.excused = 0
+        event.excused = 0
 
 
 @njit(**PART)
 def go_across(core):  # type: ignore[no-untyped-def]
     """From here on t stands still and mu goes from 1 to 0; nothing is lifted yet."""
-    act, mov, now = core.act, core.mov, core.now
-    if now.window == BY_TURN:
+    act, mov, route = core.act, core.mov, core.route
+    system, event, scope = core.system, core.event, core.scope
+    if scope.window == BY_TURN:
         close_window(core)
     fence_excused(core)
-    now.along, now.dt, now.dmu, now.pin = 0, 0.0, 1.0, 1
-    now.tau = now.mu = now.start = 1.0
-    now.stop, now.sign = 0.0, -1.0
-    now.mass_across = now.square_across = 0.0
+    route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
+    route.tau = route.mu = route.start = 1.0
+    route.stop, route.sign = 0.0, -1.0
+    system.mass_across = system.square_across = 0.0
     for k in range(mov.across.size):
         mov.across[k] = 0.0
     for c in range(act.column.size):
         act.column[c].across = act.column[c].target_rate = 0.0
-    now.solved = now.rated = now.fresh = 0
-    now.ready = min(now.ready, 1)
+    system.solved = system.rated = event.fresh = 0
+    system.ready = min(system.ready, 1)
 
 
 @njit(**PART)
 def go_along(core, pin):  # type: ignore[no-untyped-def]
     """From here on t moves; the pull of the moving slopes is taken up where it was left, and only
     those that changed piece meanwhile need seeing to."""
-    form, here, act, now = core.form, core.here, core.act, core.now
-    if now.window == BY_TURN:
+    form, here, act, route = core.form, core.here, core.act, core.route
+    fixed, system, event, scope = core.fixed, core.system, core.event, core.scope
+    if scope.window == BY_TURN:
         close_window(core)
     fence_excused(core)
-    now.along, now.dt, now.dmu, now.pin, now.mu = 1, 1.0, 0.0, pin, 0.0
-    now.tau, now.start, now.stop = now.t, now.first, now.last
-    now.sign = 1.0 if now.last > now.first else -1.0
+    route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
+    route.tau, route.start, route.stop = route.t, route.first, route.last
+    route.sign = 1.0 if route.last > route.first else -1.0
     for c in range(act.column.size):
         act.column[c].target_rate = act.column[c].moves
-    now.solved = now.rated = now.fresh = 0
-    now.ready = min(now.ready, 1)
-    while now.touched:
-        i = here.few[now.touched - 1]
+    system.solved = system.rated = event.fresh = 0
+    system.ready = min(system.ready, 1)
+    while event.touched:
+        i = here.few[event.touched - 1]
         change = flat_rate(core, i) - here.spot[i].carried
         if change != 0.0:
-            if now.mode == ROWS and form.slot[i] < 0:
-                now.want = i
+            if fixed.mode == ROWS and form.slot[i] < 0:
+                event.want = i
                 return MISSING
             pull_on(core, i, change)
         here.spot[i].touched = 0
-        now.touched -= 1
+        event.touched -= 1
     return GO
 
 
@@ -141,11 +143,12 @@ def objective(core):  # type: ignore[no-untyped-def]
 
     a_i and c_i being those of the slope left of knot k_i.  NaN where the c_i are not known.
     """
-    lines, here, act, mov, now = core.lines, core.here, core.act, core.mov, core.now
+    lines, here, act, mov = core.lines, core.here, core.act, core.mov
+    route, fixed, system, jumping = core.route, core.fixed, core.system, core.jumping
     if lines.terms.shape[0] == 0:
         return np.nan
-    t, square = now.t, 0.0
-    if now.mode == ROWS:
+    t, square = route.t, 0.0
+    if fixed.mode == ROWS:
         for i in range(here.u.size):
             value = alpha_now(core, i)
             if value != 0.0:
@@ -156,8 +159,8 @@ def objective(core):  # type: ignore[no-untyped-def]
     else:
         for c in range(mov.w.size):
             square += mov.w[c] * mov.w[c]
-    total = now.sum0 + now.sum1 * t + now.sum2 * t * t - 0.5 * square
-    for k in range(now.actives):
+    total = jumping.sum0 + jumping.sum1 * t + jumping.sum2 * t * t - 0.5 * square
+    for k in range(system.actives):
         i = act.index[k]
         piece = here.spot[i].piece
         if piece % 2 == 1:
@@ -166,7 +169,7 @@ def objective(core):  # type: ignore[no-untyped-def]
             terms = lines.terms[i, piece // 2]
             total += terms[0] + terms[1] * t + terms[2] * t * t
             total -= 0.5 * here.spot[i].bend * here.u[i] * here.u[i]
-    if now.idles:
+    if system.idles:
         for i in range(here.u.size):
             if here.spot[i].idle:
                 total += on_knot(core, i)
@@ -176,8 +179,8 @@ def objective(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def on_knot(core, i):  # type: ignore[no-untyped-def]
     """What coordinate i, on a knot, contributes to the objective."""
-    lines, here, now = core.lines, core.here, core.now
-    j, t = here.spot[i].piece // 2, now.t
+    lines, here, route = core.lines, core.here, core.route
+    j, t = here.spot[i].piece // 2, route.t
     terms, slope = lines.terms[i, j], lines.slope[i, j]
     corner = corner_now(core, i, j)
     total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
@@ -190,9 +193,9 @@ def on_knot(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def keep(core, place):  # type: ignore[no-untyped-def]
     """Write the present point to `place`: w on features, else u."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    if now.mode == ROWS:
-        if now.window == BY_TURN:
+    here, act, mov, fixed, scope = core.here, core.act, core.mov, core.fixed, core.scope
+    if fixed.mode == ROWS:
+        if scope.window == BY_TURN:
             close_window(core)
         for i in range(place.size):
             place[i] = here.u[i]
@@ -207,26 +210,27 @@ def keep(core, place):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def moved_from(core, place, least):  # type: ignore[no-untyped-def]
     """Whether the response has moved from `place` by more than `least` of its scale."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    if now.mode == ROWS:
-        if now.window == BY_TURN:
+    here, act, mov = core.here, core.act, core.mov
+    fixed, sizes, scope = core.fixed, core.sizes, core.scope
+    if fixed.mode == ROWS:
+        if scope.window == BY_TURN:
             close_window(core)
         for i in range(place.size):
             fence = here.fence[i]
             size = max(
-                max(fence.scale, fence.root * now.length), max(abs(place[i]), abs(here.u[i]))
+                max(fence.scale, fence.root * sizes.length), max(abs(place[i]), abs(here.u[i]))
             )
-            if abs(here.u[i] - place[i]) > least * size + fence.root * now.noise:
+            if abs(here.u[i] - place[i]) > least * size + fence.root * sizes.noise:
                 return True
         return False
     square, width = 0.0, mov.w.size
     for c in range(width):
         square += (mov.w[c] - place[c]) ** 2
-    gone = np.sqrt(square) * now.largest_root
+    gone = np.sqrt(square) * fixed.largest_root
     for c in range(act.column.size):
-        gone += now.b_weight * now.unit * abs(act.column[c].b - place[width + c])
-    size = least * max(now.size_scale, now.length * now.largest_root)
-    return gone > size + now.largest_root * now.noise
+        gone += fixed.widest * abs(act.column[c].b - place[width + c])
+    size = least * max(sizes.size_scale, sizes.length * fixed.largest_root)
+    return gone > size + fixed.largest_root * sizes.noise
 
 
 # ------------------------------------------------------------------ rounds
@@ -235,51 +239,58 @@ def moved_from(core, place, least):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def forget(core):  # type: ignore[no-untyped-def]
     """The partitions seen at this t: none but the present one."""
-    mov, now = core.mov, core.now
-    mov.seen[0] = now.hash
-    now.seen, now.ahead = 1, 0
+    mov, jumping = core.mov, core.jumping
+    mov.seen[0] = jumping.hash
+    jumping.seen, jumping.ahead = 1, 0
 
 
 @njit(**PART)
 def begin_jump(core):  # type: ignore[no-untyped-def]
     """Write down the point before the jump, and who presses on its corner."""
-    here, act, mov, rec, now, tol = core.here, core.act, core.mov, core.rec, core.now, core.tol
-    if now.actives + now.idles > mov.kept_index.size:
+    here, act, mov, rec = core.here, core.act, core.mov, core.rec
+    route, system, event, jumping = core.route, core.system, core.event, core.jumping
+    cursor, tol = core.cursor, core.tol
+    if system.actives + system.idles > mov.kept_index.size:
         return FULL
-    if rec.jump.size <= now.jumps + 1 or now.logged + 2 * now.walls + 64 >= rec.log.size:
+    if rec.jump.size <= cursor.jumps + 1 or cursor.logged + 2 * event.walls + 64 >= rec.log.size:
         return RECORD_FULL
     seal(core)
-    if now.recording and now.segments == 0:
+    if cursor.recording and cursor.segments == 0:
         # The path begins with a jump: what was before it is one point.
         begin_segment(core)
         end_segment(core, np.int64(0))
-    jump = rec.jump[now.jumps]
-    if now.crossings == 0 or jump.t != now.t:
-        now.crossings = 0
+    jump = rec.jump[cursor.jumps]
+    if jumping.crossings == 0 or jump.t != route.t:
+        jumping.crossings = 0
         forget(core)
-    jump.t, jump.log = now.t, now.logged
-    now.crossings += 1
-    now.rounds, now.jump_log, now.jump_steps, now.solved_by = 0, now.logged, now.steps, 0
+    jump.t, jump.log = route.t, cursor.logged
+    jumping.crossings += 1
+    jumping.rounds, jumping.jump_log, jumping.jump_steps, jumping.solved_by = (
+        0,
+        cursor.logged,
+        cursor.steps,
+        0,
+    )
     # Each is shown with where it goes: 2 i, and 1 more if to the right.
-    now.flips = now.pressing = now.walls
-    for q in range(now.walls):
+    jumping.flips = jumping.pressing = event.walls
+    for q in range(event.walls):
         mov.flips[q] = here.tied[here.tied.size - 1 - q]
-    sort(mov.flips, now.flips)
-    now.kept = now.actives
-    for k in range(now.actives):
+    sort(mov.flips, jumping.flips)
+    jumping.kept = system.actives
+    for k in range(system.actives):
         mov.kept_index[k], mov.kept_alpha[k] = act.index[k], here.alpha[act.index[k]]
-    if now.idles:
+    if system.idles:
         for i in range(here.u.size):
             if here.spot[i].idle:
-                mov.kept_index[now.kept], mov.kept_alpha[now.kept] = i, here.alpha[i]
-                now.kept += 1
+                mov.kept_index[jumping.kept], mov.kept_alpha[jumping.kept] = i, here.alpha[i]
+                jumping.kept += 1
     for c in range(act.column.size):
         act.column[c].kept = act.column[c].b
     keep(core, mov.before)
     keep(core, mov.last)
-    now.before = objective(core)
-    now.in_jump, now.asked = FLIPPING, 0
-    if now.crossings > tol.probes + here.u.size:
+    jumping.before = objective(core)
+    jumping.in_jump, jumping.asked = FLIPPING, 0
+    if jumping.crossings > tol.probes + here.u.size:
         return STUCK
     return GO
 
@@ -299,25 +310,27 @@ def sort(values, count):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def flip(core):  # type: ignore[no-untyped-def]
     """Those in ``mov.flips`` change side, lifted to where they stand."""
-    lines, here, act, mov, rec, now = core.lines, core.here, core.act, core.mov, core.rec, core.now
-    if now.asks and not now.asked:
+    lines, here, act, mov = core.lines, core.here, core.act, core.mov
+    rec, fixed, system, event = core.rec, core.fixed, core.system, core.event
+    jumping, cursor = core.jumping, core.cursor
+    if fixed.asks and not jumping.asked:
         widen(core)
         return ASK
-    for q in range(now.flips):
+    for q in range(jumping.flips):
         code = ready_for(core, mov.flips[q] // 2)
         if code != GO:
             return code
-    if now.actives + now.flips + 1 >= act.index.size:
+    if system.actives + jumping.flips + 1 >= act.index.size:
         return FULL
-    if now.rounds > 50 + here.u.size or now.logged + 2 * now.flips + 64 >= rec.log.size:
-        return STUCK if now.rounds > 50 + here.u.size else RECORD_FULL
-    now.rounds += 1
-    now.asked = 0
-    for q in range(now.flips):
+    if jumping.rounds > 50 + here.u.size or cursor.logged + 2 * jumping.flips + 64 >= rec.log.size:
+        return STUCK if jumping.rounds > 50 + here.u.size else RECORD_FULL
+    jumping.rounds += 1
+    jumping.asked = 0
+    for q in range(jumping.flips):
         i = mov.flips[q] // 2
         here.alpha[i] = alpha_now(core, i)
     go_across(core)
-    for q in range(now.flips):
+    for q in range(jumping.flips):
         i, right = mov.flips[q] // 2, mov.flips[q] % 2
         j = here.spot[i].piece // 2
         if here.spot[i].piece % 2 == 1:
@@ -333,19 +346,19 @@ def flip(core):  # type: ignore[no-untyped-def]
         here.fence[i].lift = lift
         if lines.slope[i, j].bend == 0.0:
             pull_on(core, i, lift)
-    now.solved = now.rated = now.fresh = 0
-    now.ready = min(now.ready, 1)
-    now.in_jump = ACROSS
-    return SOLVE if now.by_solver else GO
+    system.solved = system.rated = event.fresh = 0
+    system.ready = min(system.ready, 1)
+    jumping.in_jump = ACROSS
+    return SOLVE if jumping.by_solver else GO
 
 
 @njit(**PART)
 def press(core, release):  # type: ignore[no-untyped-def]
     """Those pinned, into ``mov.flips``; with `release` only those whose alpha is beyond its slope,
     and how many just touch is returned."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    now.flips, touching = 0, 0
-    for k in range(now.actives):
+    here, act, mov, system, jumping = core.here, core.act, core.mov, core.system, core.jumping
+    jumping.flips, touching = 0, 0
+    for k in range(system.actives):
         i = act.index[k]
         spot = here.spot[i]
         if spot.side == 0:
@@ -357,18 +370,18 @@ def press(core, release):  # type: ignore[no-untyped-def]
         if release and abs(here.alpha[i] - value) <= near_a_of(core, i, 0.0):
             touching += 1
             continue
-        mov.flips[now.flips] = 2 * i + (1 if left else 0)
-        now.flips += 1
-    sort(mov.flips, now.flips)
+        mov.flips[jumping.flips] = 2 * i + (1 if left else 0)
+        jumping.flips += 1
+    sort(mov.flips, jumping.flips)
     return touching
 
 
 @njit(**PART)
 def let_go(core):  # type: ignore[no-untyped-def]
     """Coordinates pinned that just touch their slope go back to it."""
-    here, act, now = core.here, core.act, core.now
+    here, act, system = core.here, core.act, core.system
     while press(core, np.int64(1)):
-        for k in range(now.actives):
+        for k in range(system.actives):
             i = act.index[k]
             spot = here.spot[i]
             if spot.side == 0:
@@ -389,9 +402,10 @@ def let_go(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def end_round(core):  # type: ignore[no-untyped-def]
     """mu is 0: nothing is lifted any more; see who is pinned."""
-    here, mov, rec, now, tol = core.here, core.mov, core.rec, core.now, core.tol
-    for q in range(now.logged - now.jump_log):
-        here.fence[rec.log[now.jump_log + q].i].lift = 0.0
+    here, mov, rec, route = core.here, core.mov, core.rec, core.route
+    jumping, cursor, tol = core.jumping, core.cursor, core.tol
+    for q in range(cursor.logged - jumping.jump_log):
+        here.fence[rec.log[jumping.jump_log + q].i].lift = 0.0
     code = let_go(core)
     if code != GO:
         return code
@@ -399,74 +413,79 @@ def end_round(core):  # type: ignore[no-untyped-def]
         forget(core)
         keep(core, mov.last)
     else:
-        for q in range(now.seen):
-            if mov.seen[q] == now.hash:
-                now.ahead = 1
-        if now.seen < mov.seen.size:
-            mov.seen[now.seen] = now.hash
-            now.seen += 1
-    ahead = now.ahead and now.t != now.last
-    now.in_jump = AHEAD if ahead else (FLIPPING if now.flips else RETURNING)
+        for q in range(jumping.seen):
+            if mov.seen[q] == jumping.hash:
+                jumping.ahead = 1
+        if jumping.seen < mov.seen.size:
+            mov.seen[jumping.seen] = jumping.hash
+            jumping.seen += 1
+    ahead = jumping.ahead and route.t != route.last
+    jumping.in_jump = AHEAD if ahead else (FLIPPING if jumping.flips else RETURNING)
     return GO
 
 
 @njit(**PART)
 def look_ahead(core):  # type: ignore[no-untyped-def]
     """Who would be pinned just past t?"""
-    mov, now = core.mov, core.now
+    mov, event, jumping = core.mov, core.event, core.jumping
     code = go_along(core, np.int64(1))
     if code != GO:
         return code
     widen(core)
     code = turn(core)
-    if code == UNBOUNDED and not now.moved_here:
+    if code == UNBOUNDED and not event.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
-        now.flips = 1
-        mov.flips[0] = 2 * now.want + (1 if now.way > 0 else 0)
-        now.in_jump = FLIPPING
+        jumping.flips = 1
+        mov.flips[0] = 2 * event.want + (1 if event.way > 0 else 0)
+        jumping.in_jump = FLIPPING
         return GO
     if code != GO:
         return code
     press(core, np.int64(0))
-    now.in_jump = FLIPPING if now.flips else RETURNING
+    jumping.in_jump = FLIPPING if jumping.flips else RETURNING
     return GO
 
 
 @njit(**PART)
 def end_jump(core):  # type: ignore[no-untyped-def]
     """Write the jump down and take up the path."""
-    here, mov, rec, now, tol = core.here, core.mov, core.rec, core.now, core.tol
+    here, mov, rec, route = core.here, core.mov, core.rec, core.route
+    event, jumping, cursor, tol = core.event, core.jumping, core.cursor, core.tol
     code = go_along(core, np.int64(0))
     if code != GO:
         return code
-    jump = rec.jump[now.jumps]
-    jump.before, jump.after = now.before, objective(core)
-    jump.rounds, jump.steps, jump.solver = now.rounds, now.steps - now.jump_steps, now.solved_by
-    jump.log_end = now.logged
+    jump = rec.jump[cursor.jumps]
+    jump.before, jump.after = jumping.before, objective(core)
+    jump.rounds, jump.steps, jump.solver = (
+        jumping.rounds,
+        cursor.steps - jumping.jump_steps,
+        jumping.solved_by,
+    )
+    jump.log_end = cursor.logged
     jump.moved = moved_from(core, mov.before, tol.moved)
-    now.linger += 2
+    event.linger += 2
     still = not moved_from(core, mov.before, tol.same)
-    if still and now.pressing == 1:
+    if still and jumping.pressing == 1:
         # One whose flip moved nothing rests as long as it stands on its corner.  (Where several
         # flipped at once they may have balanced each other: each may still be tried alone.)
-        for q in range(now.logged - now.jump_log):
-            here.spot[rec.log[now.jump_log + q].i].resting = now.linger
-    now.jumps += 1
-    rec.jump[now.jumps].t = now.t
-    now.in_jump = ON_WAY
+        for q in range(cursor.logged - jumping.jump_log):
+            here.spot[rec.log[jumping.jump_log + q].i].resting = event.linger
+    cursor.jumps += 1
+    rec.jump[cursor.jumps].t = route.t
+    jumping.in_jump = ON_WAY
     return GO
 
 
 @njit(**PART)
 def run_on(core):  # type: ignore[no-untyped-def]
     """The loop of `run`."""
-    now = core.now
+    sizes, jumping = core.sizes, core.jumping
     while True:
-        phase = now.in_jump
+        phase = jumping.in_jump
         if phase in (ON_WAY, ACROSS):
             code = follow(core)
             if phase == ACROSS and code == ARRIVED:
-                now.in_jump = ROUND_DONE
+                jumping.in_jump = ROUND_DONE
                 code = GO
             elif phase == ON_WAY and code == WALLS:
                 code = begin_jump(core)
@@ -490,15 +509,33 @@ def run_on(core):  # type: ignore[no-untyped-def]
             code = ARRIVED
         else:
             measure(core)
-            now.off = worst_off(core)
-            now.factor_off = factor_error(core)
+            sizes.off = worst_off(core)
+            sizes.factor_off = factor_error(core)
             code = ARRIVED
         if code != GO:
             return code
 
 
 @njit(**OUTER)
-def run(form, lines, here, act, mov, win, rec, now, tol, opt):  # type: ignore[no-untyped-def]
+def run(form, lines, here, act, mov, win, rec, numbers, tol, opt):  # type: ignore[no-untyped-def]
     """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
-    core = Core(form, lines, here, act, mov, win, rec, now[0], tol[0], opt[0])
+    core = Core(
+        form,
+        lines,
+        here,
+        act,
+        mov,
+        win,
+        rec,
+        numbers.route[0],
+        numbers.fixed[0],
+        numbers.sizes[0],
+        numbers.system[0],
+        numbers.event[0],
+        numbers.jumping[0],
+        numbers.scope[0],
+        numbers.cursor[0],
+        tol[0],
+        opt[0],
+    )
     return run_on(by_reference(core))

@@ -48,8 +48,8 @@ class Memory:
     piece, side : int arrays (n,)
         Slope j is 2j, corner j is 2j + 1; for a coordinate pinned to a jump corner -1 if its branch
         lies left, +1 if right, else 0.
-    now : record
-        Everything that is one number, by name.
+    route, fixed, sizes, system, event, jumping, scope, cursor : records
+        Everything that is one number, by owner and name; see `homotopy.tracker.state`.
     """
 
     def __init__(
@@ -70,8 +70,9 @@ class Memory:
             state.records(record(self.windows)),
         )
         n = self.gram.size
-        self._now = state.records(np.zeros(1, state.NOW))
-        self.now: Any = state.Numbers(self._now)
+        self._scalars = state.scalars()
+        self.route, self.fixed, self.sizes, self.system = map(state.Numbers, self._scalars[:4])
+        self.event, self.jumping, self.scope, self.cursor = map(state.Numbers, self._scalars[4:])
         self._every = np.arange(n)
         # How far the path was off at worst.
         self.repairs, self.doubt = 0, 0.0
@@ -94,17 +95,25 @@ class Memory:
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.fill_model(np.zeros((n, corners), np.int8))
         self.lines = self.model_lines
-        now, options = self.now, self.windows
+        options = self.windows
         # Nobody has rested on a jump corner yet (0 is long ago).
-        now.asks, now.linger = asks, 2
-        now.wanted_across = now.wanted_along = 2 * options.fewest
-        now.enough_across, now.enough_along = options.enough_across, options.enough_along
-        now.fewest, now.rest, now.wanted = options.fewest, options.rest, options.fewest_on_features
-        now.stop_segments = now.stop_steps = np.iinfo(np.int64).max
+        self.fixed.asks, self.event.linger = asks, 2
+        self.scope.wanted_across = self.scope.wanted_along = 2 * options.fewest
+        self.scope.enough_across, self.scope.enough_along = (
+            options.enough_across,
+            options.enough_along,
+        )
+        self.scope.fewest, self.scope.rest, self.scope.wanted = (
+            options.fewest,
+            options.rest,
+            options.fewest_on_features,
+        )
+        self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max
 
     # ------------------------------------------------------------------ arrays
 
     def _set_form(self) -> None:
+        fixed = self.fixed
         phi, empty, some, none = (
             self.gram.features(),
             np.zeros((0, 0)),
@@ -117,13 +126,13 @@ class Memory:
         self._phi, self.width = phi, 0 if phi is None else phi.shape[1]
         form = state.Form(empty, none, empty, some, none, none)
         if phi is None:
-            self.now.mode = state.ROWS
+            fixed.mode = state.ROWS
         elif sp.issparse(phi):
-            self.now.mode = state.SPARSE
+            fixed.mode = state.SPARSE
             parts = (phi.indices.astype(np.int64), phi.indptr.astype(np.int64))
             form = form._replace(data=_own(phi.data), indices=parts[0], indptr=parts[1])
         else:
-            self.now.mode = state.DENSE
+            fixed.mode = state.DENSE
             form = form._replace(phi=_own(phi))
             if form.phi.size == 0:
                 # No features at all: as good as one that is always 0.
@@ -132,26 +141,28 @@ class Memory:
         self._form = form
 
     def _set_coordinates(self) -> None:
+        fixed = self.fixed
         n, m = self.border.shape
-        gram, now = self.gram, self.now
+        gram = self.gram
         real = gram.sizes[gram.sizes > 0.0]
         usual = float(np.median(real)) if real.size else 1.0
         weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
         # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
         # As heavy as a usual row: beside the heaviest one small rows would drown.
-        now.rho = usual / weight if weight > 0.0 else 0.0
+        fixed.rho = usual / weight if weight > 0.0 else 0.0
         fence = state.records(np.zeros(n, state.FENCE))
         spot = state.records(np.zeros(n, state.SPOT))
         spot.own = gram.diag
-        beside = now.rho * (self.border**2).sum(axis=1)
+        beside = fixed.rho * (self.border**2).sum(axis=1)
         spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
         # Where Q is semidefinite all of 1 / bend is left, but for rounding.
-        now.floor = 0.5 if gram.semidefinite else 1e-12
-        now.slanted = bool(np.any(self.problem.polylines.curvature))
+        fixed.floor = 0.5 if gram.semidefinite else 1e-12
+        fixed.slanted = bool(np.any(self.problem.polylines.curvature))
         fence.root, spot.length = np.sqrt(spot.weight), np.sqrt(gram.sizes)
-        now.largest_root = float(fence.root.max())
-        now.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
-        now.b_weight = float(np.abs(self.border).max(initial=0.0)) / now.unit
+        fixed.largest_root = float(fence.root.max())
+        fixed.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
+        fixed.widest = float(np.abs(self.border).max(initial=0.0))
+        self.scope.b_weight = fixed.widest / fixed.unit
         self.here = state.Coordinates(
             u=np.zeros(n),
             du=np.zeros(n),
@@ -163,7 +174,7 @@ class Memory:
             tied=np.zeros(2 * n + 2, dtype=np.int64),
             few=np.zeros(n, dtype=np.int64),
         )
-        now.looked = n
+        self.scope.looked = n
         self.alpha, self.u, self.piece, self.side = (
             self.here.alpha,
             self.here.u,
@@ -191,7 +202,7 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = state.records(np.zeros(m, state.COLUMN))
-        packed = np.zeros((self.width if self.now.mode == state.DENSE else 0, 0))
+        packed = np.zeros((self.width if self.fixed.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
             packed=packed,
@@ -251,9 +262,9 @@ class Memory:
             )
         free = longer(win.free, capacity)
         # New lines of the panel are free; the last in the list are used first.
-        count, more = int(self.now.lines), np.arange(capacity - 1, old - 1, -1)
+        count, more = int(self.scope.lines), np.arange(capacity - 1, old - 1, -1)
         free[: more.size + count] = np.concatenate([more, free[:count]])
-        self.now.lines = count + more.size
+        self.scope.lines = count + more.size
         self.win = win._replace(
             line=longer(win.line, capacity),
             free=free,
@@ -279,17 +290,26 @@ class Memory:
         self.rec = rec
 
     def _more_record(self) -> None:
-        rec, now = self.rec, self.now
+        system, cursor = self.system, self.cursor
+        rec = self.rec
         self._record_room(
-            rec.segment.size * (2 if now.segments + 4 >= rec.segment.size else 1),
+            rec.segment.size * (2 if cursor.segments + 4 >= rec.segment.size else 1),
             max(
                 rec.active.size
-                * (2 if now.entries + 2 * (now.actives + now.idles) + 64 > rec.active.size else 1),
-                int(now.entries) + 8 * int(now.actives + now.idles) + 256,
+                * (
+                    2
+                    if cursor.entries + 2 * (system.actives + system.idles) + 64 > rec.active.size
+                    else 1
+                ),
+                int(cursor.entries) + 8 * int(system.actives + system.idles) + 256,
             ),
-            max(rec.log.size * (2 if now.logged + 2 * now.flips + 256 > rec.log.size else 1), 512)
-            + 4 * int(now.flips + now.walls),
-            rec.jump.size * (2 if now.jumps + 4 >= rec.jump.size else 1),
+            max(
+                rec.log.size
+                * (2 if cursor.logged + 2 * self.jumping.flips + 256 > rec.log.size else 1),
+                512,
+            )
+            + 4 * int(self.jumping.flips + self.event.walls),
+            rec.jump.size * (2 if cursor.jumps + 4 >= rec.jump.size else 1),
         )
 
     def fill_model(self, kind: Any) -> None:
@@ -312,23 +332,24 @@ class Memory:
     @property
     def active(self) -> Index:
         """The active coordinates, in the order of the factor (a view)."""
-        index: Index = self.act.index[: self.now.actives]
+        index: Index = self.act.index[: self.system.actives]
         return index
 
     def size_of_u(self) -> Array:
         """The scale of each response."""
         fence = self.here.fence
         own = np.maximum(fence.scale, np.abs(self.u))
-        return np.asarray(np.maximum(own, 0.01 * fence.root * self.now.length))
+        return np.asarray(np.maximum(own, 0.01 * fence.root * self.sizes.length))
 
     def snapshot(self) -> Snapshot:
         """All polylines where the route stands now."""
-        lines, now = self.lines, self.now
+        route = self.route
+        lines = self.lines
         bend = lines.slope.bend
         off = self.lift[:, None] + bend * self.shift[:, None]
         return Snapshot(
-            lines.slope.at + lines.slope.rate * now.t + off * now.mu,
-            lines.corner.at + lines.corner.rate * now.t + self.shift[:, None] * now.mu,
+            lines.slope.at + lines.slope.rate * route.t + off * route.mu,
+            lines.corner.at + lines.corner.rate * route.t + self.shift[:, None] * route.mu,
             np.array(bend),
             lines.corner.kind.astype(np.int8),
         )
@@ -337,72 +358,75 @@ class Memory:
 
     def recorded(self) -> int:
         """How many segments there are."""
-        return int(self.now.segments + self.now.open)
+        return int(self.cursor.segments + self.cursor.open)
 
     def seal(self) -> None:
         """The open segment is whole."""
-        now = self.now
-        if now.open:
-            now.entries = self.rec.segment[now.segments].active
-            now.segments += 1
-            now.open = 0
+        cursor = self.cursor
+        if cursor.open:
+            cursor.entries = self.rec.segment[cursor.segments].active
+            cursor.segments += 1
+            cursor.open = 0
 
     def record_point(self) -> None:
         """Record a segment of length zero: the present point."""
-        self.record_standstill(float(self.now.t))
+        self.record_standstill(float(self.route.t))
 
     def record_standstill(self, stop: float) -> None:
         """Record a segment from here to t = stop along which nothing moves."""
+        cursor = self.cursor
         self.seal()
-        now = self.now
         while (
-            now.segments + 2 >= self.rec.segment.size
-            or now.entries + 2 * (now.actives + now.idles) + 64 > self.rec.active.size
+            cursor.segments + 2 >= self.rec.segment.size
+            or cursor.entries + 2 * (self.system.actives + self.system.idles) + 64
+            > self.rec.active.size
         ):
             self._more_record()
         rec, index = self.rec, np.sort(np.append(self.active, np.flatnonzero(self.here.spot.idle)))
-        base, k = int(now.entries), int(now.segments)
+        base, k = int(cursor.entries), int(cursor.segments)
         part = slice(base, base + index.size)
         rec.active[part], rec.alpha[:, part] = index, self.alpha[index]
         rec.border[k] = self.b
         segment = rec.segment[k]
-        segment.start, segment.stop, segment.log = now.t, stop, now.logged
-        segment.active = now.entries = part.stop
-        now.segments += 1
+        segment.start, segment.stop, segment.log = self.route.t, stop, cursor.logged
+        segment.active = cursor.entries = part.stop
+        cursor.segments += 1
 
     def mend_end(self) -> None:
         """The end of the last segment is where the point has been refined to."""
-        now, rec = self.now, self.rec
-        k = int(now.segments) - (0 if now.open else 1)
-        if not now.recording or k < 0:
+        cursor = self.cursor
+        rec = self.rec
+        k = int(cursor.segments) - (0 if cursor.open else 1)
+        if not cursor.recording or k < 0:
             return
         segment, base = rec.segment[k], int(rec.segment[k - 1].active) if k else 0
-        if now.jumps and rec.jump[now.jumps - 1].log_end > segment.log:
+        if cursor.jumps and rec.jump[cursor.jumps - 1].log_end > segment.log:
             # It ended before a jump, which is behind: here a new one begins.
             return
         index = rec.active[base : segment.active]
         # Those that have left their knots since are at the end of them.
-        left = not np.any(rec.log.new[segment.log : now.logged] % 2)
-        if segment.stop == now.t and left:
+        left = not np.any(rec.log.new[segment.log : cursor.logged] % 2)
+        if segment.stop == self.route.t and left:
             ends = slice(0 if segment.start == segment.stop else 1, 2)
             rec.alpha[ends, base : segment.active] = self.alpha[index]
             rec.border[k, ends] = self.b
 
     def log_changes(self, before: Index) -> None:
         """Write down pieces that were given directly."""
+        cursor = self.cursor
         changed = np.flatnonzero(before != self.piece)
-        while self.now.logged + changed.size + 256 > self.rec.log.size:
+        while cursor.logged + changed.size + 256 > self.rec.log.size:
             self._record_room(
                 self.rec.segment.size,
                 self.rec.active.size,
                 2 * self.rec.log.size,
                 self.rec.jump.size,
             )
-        part = slice(self.now.logged, self.now.logged + changed.size)
+        part = slice(cursor.logged, cursor.logged + changed.size)
         log = self.rec.log
         log.i[part], log.piece[part], log.new[part] = changed, before[changed], self.piece[changed]
         log.side[part] = 0
-        self.now.logged += changed.size
+        cursor.logged += changed.size
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -421,7 +445,7 @@ class Memory:
         }
         numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
         return arrays | {
-            "now": _plain(self._now),
+            **{f"scalars.{k}": _plain(v) for k, v in self._scalars._asdict().items()},
             "column": _plain(self.column),
             "numbers": np.array(numbers, dtype=float),
         }
@@ -431,6 +455,7 @@ class Memory:
 
         A `ValueError` says what does not fit.
         """
+        cursor = self.cursor
         capacity, packed = len(saved["act.rate"]), saved["win.packed"].shape
         if saved["act.factor"].shape != (capacity, capacity) or capacity < self._capacity:
             raise ValueError(f"the factor has shape {saved['act.factor'].shape}")
@@ -446,13 +471,13 @@ class Memory:
             if (array.shape, array.dtype) != (given.shape, given.dtype):
                 raise ValueError(f"{name!r} has shape {given.shape}, not {array.shape}")
             array[...] = given
-        now, rec = self.now, self.rec
+        rec = self.rec
         for used, room in (
-            (now.segments + now.open, rec.segment.size),
-            (now.entries, rec.active.size),
-            (now.logged, rec.log.size),
-            (now.jumps, rec.jump.size),
-            (now.actives, capacity),
+            (cursor.segments + cursor.open, rec.segment.size),
+            (cursor.entries, rec.active.size),
+            (cursor.logged, rec.log.size),
+            (cursor.jumps, rec.jump.size),
+            (self.system.actives, capacity),
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")

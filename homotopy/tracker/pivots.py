@@ -108,44 +108,45 @@ def branch_of(core, i, piece, side):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def set_piece(core, i, piece, side):  # type: ignore[no-untyped-def]
     """Write down that coordinate i stands on another piece."""
-    lines, here, rec, now = core.lines, core.here, core.rec, core.now
+    lines, here, rec, route = core.lines, core.here, core.rec, core.route
+    system, event, jumping, cursor = core.system, core.event, core.jumping, core.cursor
     spot = here.spot[i]
     old, old_side = spot.piece, spot.side
-    entry = rec.log[now.logged]
+    entry = rec.log[cursor.logged]
     entry.i, entry.piece, entry.side, entry.new = i, old, old_side, piece
-    now.logged += 1
+    cursor.logged += 1
     if lines.terms.shape[0]:
         if old % 2 == 0 and lines.slope[i, old // 2].bend == 0.0:
             terms = lines.terms[i, old // 2]
-            now.sum0 -= terms[0]
-            now.sum1 -= terms[1]
-            now.sum2 -= terms[2]
+            jumping.sum0 -= terms[0]
+            jumping.sum1 -= terms[1]
+            jumping.sum2 -= terms[2]
         if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
             terms = lines.terms[i, piece // 2]
-            now.sum0 += terms[0]
-            now.sum1 += terms[1]
-            now.sum2 += terms[2]
+            jumping.sum0 += terms[0]
+            jumping.sum1 += terms[1]
+            jumping.sum2 += terms[2]
     before, after = branch_of(core, i, old, old_side), branch_of(core, i, piece, side)
     if before != after:
         mixed = (i + 1) * MIX % PRIME
-        now.hash ^= mixed * (before * SPREAD + 1)
-        now.hash ^= mixed * (after * SPREAD + 1)
-    if not now.along and spot.touched == 0:
+        jumping.hash ^= mixed * (before * SPREAD + 1)
+        jumping.hash ^= mixed * (after * SPREAD + 1)
+    if not route.along and spot.touched == 0:
         spot.touched = 1
-        here.few[now.touched] = i
-        now.touched += 1
+        here.few[event.touched] = i
+        event.touched += 1
     if spot.bend > 0.0:
         # From here on u is the response again.
         here.u[i] += spot.miss
         spot.miss = 0.0
     if spot.idle:
         spot.idle = 0
-        now.idles -= 1
+        system.idles -= 1
     spot.piece, spot.side = piece, side
     spot.bend = lines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
     set_fence(core, i)
-    now.pivots += 1
-    now.solved = now.rated = 0
+    cursor.pivots += 1
+    system.solved = system.rated = 0
     # It stands at one end of its new piece; how far the other one is, `ties` says.
     at_low = (piece > old) == (piece % 2 == 0)
     spot.gap_low, spot.gap_high = (0.0, -1.0) if at_low else (-1.0, 0.0)
@@ -154,29 +155,30 @@ def set_piece(core, i, piece, side):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def pull_on(core, i, rate):  # type: ignore[no-untyped-def]
     """The slope of coordinate i joins the moving slopes (minus: leaves them) at `rate`."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
+    here, act, mov = core.here, core.act, core.mov
+    route, fixed, system = core.route, core.fixed, core.system
     if rate == 0.0:
         return
-    pull = mov.along if now.along else mov.across
+    pull = mov.along if route.along else mov.across
     spot = here.spot[i]
-    own = pull[i] if now.mode == ROWS else response(core, i, pull)
+    own = pull[i] if fixed.mode == ROWS else response(core, i, pull)
     square, mass = rate * (2.0 * own + rate * spot.own), abs(rate) * here.fence[i].root
-    add_row(core, now.mode, i, rate, pull)
-    if now.along:
-        now.square_along += square
-        now.mass_along += mass
-        now.carrying += (abs(spot.carried + rate) - abs(spot.carried)) * here.fence[i].root
+    add_row(core, fixed.mode, i, rate, pull)
+    if route.along:
+        system.square_along += square
+        system.mass_along += mass
+        system.carrying += (abs(spot.carried + rate) - abs(spot.carried)) * here.fence[i].root
         spot.carried += rate
     else:
-        now.square_across += square
-        now.mass_across += mass
+        system.square_across += square
+        system.mass_across += mass
     for c in range(act.column.size):
         column = act.column[c]
-        if now.along:
+        if route.along:
             column.along += rate * here.border[i, c]
         else:
             column.across += rate * here.border[i, c]
-    now.ready = min(now.ready, 1)
+    system.ready = min(system.ready, 1)
 
 
 @njit(**PART)
@@ -204,38 +206,38 @@ def is_active(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def remove(core, i):  # type: ignore[no-untyped-def]
     """Take coordinate i out of the factor."""
-    here, act, win, now = core.here, core.act, core.win, core.now
-    size, index, position = now.actives, act.index, here.spot[i].place
+    here, act, win, system, scope = core.here, core.act, core.win, core.system, core.scope
+    size, index, position = system.actives, act.index, here.spot[i].place
     remove_column(act.factor, size, position, act.work)
-    if now.ready:
+    if system.ready:
         for row in range(act.column.size + 1):
             rotate(act.half, row, size, position, act.work)
-    if now.window == BY_TURN:
-        win.free[now.lines] = win.line[position]
-        now.lines += 1
+    if scope.window == BY_TURN:
+        win.free[scope.lines] = win.line[position]
+        scope.lines += 1
     for k in range(position, size - 1):
         index[k] = index[k + 1]
         win.line[k] = win.line[k + 1]
         here.spot[index[k]].place = k
-    now.actives = size - 1
-    now.solved = 0
+    system.actives = size - 1
+    system.solved = 0
 
 
 @njit(**SUM)
 def pivot_of(core, i, extra):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i with `extra` on its diagonal; its column is ``work[0]``."""
-    here, act, now = core.here, core.act, core.now
-    size, row = now.actives, act.work[0]
-    product_with(core, now.mode, i, act.index, size, row)
+    here, act, fixed, system = core.here, core.act, core.fixed, core.system
+    size, row = system.actives, act.work[0]
+    product_with(core, fixed.mode, i, act.index, size, row)
     for c in range(act.column.size):
-        weight = now.rho * here.border[i, c]
+        weight = fixed.rho * here.border[i, c]
         for k in range(size):
             row[k] += weight * here.border[act.index[k], c]
     forward_substitute(act.factor, size, row)
     pivot = here.spot[i].diag + extra
     for k in range(size):
         pivot -= row[k] * row[k]
-    if now.mode != ROWS and size and not pivot > CANCELLED * (here.spot[i].diag + extra):
+    if fixed.mode != ROWS and size and not pivot > CANCELLED * (here.spot[i].diag + extra):
         pivot = sharp_pivot(core, i, extra)
     return pivot
 
@@ -256,17 +258,17 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
     The rows are those of features, border (times sqrt(rho)) and a diagonal of slanted pieces;
     ``work[0]`` is corrected once by what they still see of the rest.
     """
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    size, x, v, seen, rest = now.actives, act.work[0], act.work[1], act.work[2], mov.rest
+    here, act, mov, fixed, system = core.here, core.act, core.mov, core.fixed, core.system
+    size, x, v, seen, rest = system.actives, act.work[0], act.work[1], act.work[2], mov.rest
     for k in range(size):
         v[k] = x[k]
     back_substitute(act.factor, size, v)
     for attempt in range(2):
         for c in range(rest.size):
             rest[c] = 0.0
-        add_row(core, now.mode, i, 1.0, rest)
+        add_row(core, fixed.mode, i, 1.0, rest)
         for k in range(size):
-            add_row(core, now.mode, act.index[k], -v[k], rest)
+            add_row(core, fixed.mode, act.index[k], -v[k], rest)
         pivot = extra
         for c in range(rest.size):
             pivot += rest[c] * rest[c]
@@ -275,7 +277,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
             for k in range(size):
                 left -= v[k] * here.border[act.index[k], c]
             act.column[c].rest = left
-            pivot += now.rho * left * left
+            pivot += fixed.rho * left * left
         for k in range(size):
             j = act.index[k]
             own = diagonal_of(core, j) * v[k]
@@ -283,7 +285,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
             if attempt == 0:
                 total = response(core, j, rest) - own
                 for c in range(act.column.size):
-                    total += now.rho * here.border[j, c] * act.column[c].rest
+                    total += fixed.rho * here.border[j, c] * act.column[c].rest
                 seen[k] = total
         if attempt == 0:
             forward_substitute(act.factor, size, seen)
@@ -304,8 +306,8 @@ def rounding_of(core, i):  # type: ignore[no-untyped-def]
     larger pivot, however small, is safe: the error of a solve is proportional to how far alpha
     moves, not to the inverse of the pivot.
     """
-    here, act, now, tol = core.here, core.act, core.now, core.tol
-    size, row, v = now.actives, act.work[0], act.work[1]
+    here, act, system, tol = core.here, core.act, core.system, core.tol
+    size, row, v = system.actives, act.work[0], act.work[1]
     for k in range(size):
         v[k] = row[k]
     back_substitute(act.factor, size, v)
@@ -319,7 +321,7 @@ def rounding_of(core, i):  # type: ignore[no-untyped-def]
 def tried(core, i, least):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
     a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
-    here, now, tol = core.here, core.now, core.tol
+    here, fixed, tol = core.here, core.fixed, core.tol
     pivot = pivot_of(core, i, 0.0)
     if pivot > tol.dependent * here.spot[i].weight:
         return pivot, 1
@@ -327,7 +329,7 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
     if pivot > max(rounding, least * mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
-    if now.floor < 0.5 or (pivot < -100.0 * rounding and pivot < -1e-8 * mass):
+    if fixed.floor < 0.5 or (pivot < -100.0 * rounding and pivot < -1e-8 * mass):
         return pivot, -1
     return pivot, 0
 
@@ -335,29 +337,30 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def append(core, i, pivot):  # type: ignore[no-untyped-def]
     """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
-    form, here, act, win, now = core.form, core.here, core.act, core.win, core.now
-    size, row = now.actives, act.work[0]
+    form, here, act = core.form, core.here, core.act
+    win, system, scope = core.win, core.system, core.scope
+    size, row = system.actives, act.work[0]
     pivot = math.sqrt(pivot)
     for k in range(size):
         act.factor[k, size] = row[k]
     act.factor[size, size] = pivot
     act.index[size] = i
     here.spot[i].place = size
-    if now.window == BY_TURN:
-        now.lines -= 1
-        line = win.free[now.lines]
+    if scope.window == BY_TURN:
+        scope.lines -= 1
+        line = win.free[scope.lines]
         win.line[size] = line
         store, own = form.store, form.slot[i]
-        for k in range(now.looked):
+        for k in range(scope.looked):
             win.panel[line, k] = store[own, here.near[k]]
-    if now.ready:
-        for r in range(0 if now.ready == 2 else 1, act.column.size + 1):
+    if system.ready:
+        for r in range(0 if system.ready == 2 else 1, act.column.size + 1):
             value = here.border[i, r - 1] if r else aim_of(core, i)
             for k in range(size):
                 value -= row[k] * act.half[r, k]
             act.half[r, size] = value / pivot
-    now.actives = size + 1
-    now.solved = 0
+    system.actives = size + 1
+    system.solved = 0
 
 
 # ------------------------------------------------------------------ principal pivots
@@ -366,15 +369,16 @@ def append(core, i, pivot):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def ready_for(core, i):  # type: ignore[no-untyped-def]
     """Whether a pivot of coordinate i can be made without asking for anything."""
-    form, act, win, rec, now = core.form, core.act, core.win, core.rec, core.now
-    if now.mode == ROWS and form.slot[i] < 0:
-        now.want = i
+    form, act, win, rec, fixed = core.form, core.act, core.win, core.rec, core.fixed
+    system, event, scope, cursor = core.system, core.event, core.scope, core.cursor
+    if fixed.mode == ROWS and form.slot[i] < 0:
+        event.want = i
         return MISSING
-    if now.actives + 1 >= act.index.size:
+    if system.actives + 1 >= act.index.size:
         return FULL
-    if now.logged + SPARE >= rec.log.size:
+    if cursor.logged + SPARE >= rec.log.size:
         return RECORD_FULL
-    if now.window == BY_TURN and (now.lines == 0 or now.looked == win.panel.shape[1]):
+    if scope.window == BY_TURN and (scope.lines == 0 or scope.looked == win.panel.shape[1]):
         close_window(core)
     return GO
 
@@ -382,8 +386,8 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def to_slope(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j, from wherever it stands; alpha is written by the caller."""
-    now = core.now
-    if now.window == BY_TURN and flat_rate(core, i) != 0.0:
+    scope = core.scope
+    if scope.window == BY_TURN and flat_rate(core, i) != 0.0:
         close_window(core)
     if is_active(core, i):
         remove(core, i)
@@ -395,17 +399,17 @@ def to_slope(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def arrive(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i, in no factor and among no moving slopes, takes up slope j."""
-    lines, now = core.lines, core.now
+    lines, fixed, scope = core.lines, core.fixed, core.scope
     set_piece(core, i, 2 * j, np.int64(0))
     bend = lines.slope[i, j].bend
     if bend > 0.0:
         imply(core, i)
         # 1 / bend on the diagonal keeps it independent.
         pivot = pivot_of(core, i, 1.0 / bend)
-        append(core, i, max(pivot, now.floor / bend))
+        append(core, i, max(pivot, fixed.floor / bend))
         return
     rate = flat_rate(core, i)
-    if now.window == BY_TURN and rate != 0.0:
+    if scope.window == BY_TURN and rate != 0.0:
         close_window(core)
     pull_on(core, i, rate)
 
@@ -413,13 +417,13 @@ def arrive(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j and takes up its alpha."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, scope = core.lines, core.here, core.scope
     piece = here.spot[i].piece
-    if now.window == BY_TURN:
+    if scope.window == BY_TURN:
         if piece % 2 == 1:
             here.u[i] = corner_now(core, i, piece // 2)
         look_at(core, i)
-    elif now.window and piece % 2 == 1:
+    elif scope.window and piece % 2 == 1:
         here.u[i] = corner_now(core, i, piece // 2)
     bends = lines.slope[i, j].bend > 0.0
     if bends and piece % 2 == 0 and not is_active(core, i):
@@ -438,39 +442,41 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
 def drop(core, i, change):  # type: ignore[no-untyped-def]
     """Let u follow a change of alpha_i; the active coordinates make up for it before the path goes
     on (`homotopy.tracker.proof.take_up`)."""
-    here, act, mov, win, now = core.here, core.act, core.mov, core.win, core.now
-    product_with(core, now.mode, i, here.near, now.looked, win.sums)
-    for k in range(now.looked):
+    here, act, mov, win = core.here, core.act, core.mov, core.win
+    fixed, event, scope = core.fixed, core.event, core.scope
+    product_with(core, fixed.mode, i, here.near, scope.looked, win.sums)
+    for k in range(scope.looked):
         here.u[here.near[k]] += change * win.sums[k]
-    if now.mode != ROWS:
-        add_row(core, now.mode, i, change, mov.w)
+    if fixed.mode != ROWS:
+        add_row(core, fixed.mode, i, change, mov.w)
     for c in range(act.column.size):
         act.column[c].dropped += change * here.border[i, c]
-    now.dropped = 1
+    event.dropped = 1
 
 
 @njit(**PART)
 def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
     """Coordinate i goes from a slope onto the knot (or pin) at `corner`."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
+    fixed, event, scope = core.fixed, core.event, core.scope
     spot = here.spot[i]
     piece = spot.piece
     slope = piece // 2
-    if now.window == BY_TURN and flat_rate(core, i) != 0.0:
+    if scope.window == BY_TURN and flat_rate(core, i) != 0.0:
         close_window(core)
     if is_active(core, i):
         # On a slanted piece alpha is known by itself; u is as exact as it is tracked.
         remove(core, i)
     else:
         here.alpha[i] = slope_value(core, i, slope, here.u[i])
-    least = 0.0 if now.floor == 0.5 else 1e-10
+    least = 0.0 if fixed.floor == 0.5 else 1e-10
     pivot, verdict = tried(core, i, least)
     if verdict < 0:
         bend = lines.slope[i, slope].bend
         if bend > 0.0:
             pivot = pivot_of(core, i, 1.0 / bend)
-            append(core, i, max(pivot, now.floor / bend))
-        now.want = i
+            append(core, i, max(pivot, fixed.floor / bend))
+        event.want = i
         return INDEFINITE
     pull_on(core, i, -flat_rate(core, i))
     set_piece(core, i, 2 * corner + 1, side)
@@ -479,14 +485,14 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
         return GO
     inward = -1.0 if slope == corner else 1.0
     code = exchange(core, i, inward, np.int64(0))
-    if code == UNBOUNDED and not now.moved_here:
+    if code == UNBOUNDED and not event.moved_here:
         # Nothing has moved yet: back to where it was.
         arrive(core, i, slope)
-        now.want = i
-        if now.offence * abs(now.stop - now.tau) <= slack_of(core, i):
+        event.want = i
+        if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
             # Walls that meet in a single point admit no motion at all; what seems to move there
             # is rounding.
-            excuse(core, i, now.offence)
+            excuse(core, i, event.offence)
             return GO
     return code
 
@@ -494,21 +500,21 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def slack_of(core, i):  # type: ignore[no-untyped-def]
     """How far coordinate i may drift where nothing can stop it."""
-    here, now, tol = core.here, core.now, core.tol
-    size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * now.length)
-    return tol.forgiven * size + 20.0 * here.fence[i].root * now.noise
+    here, sizes, tol = core.here, core.sizes, core.tol
+    size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * sizes.length)
+    return tol.forgiven * size + 20.0 * here.fence[i].root * sizes.noise
 
 
 @njit(**PART)
 def excuse(core, i, speed):  # type: ignore[no-untyped-def]
     """Take the fences of coordinate i away for the next step, which is kept short."""
-    here, now = core.here, core.now
+    here, event, cursor = core.here, core.event, core.cursor
     fence = here.fence[i]
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
     here.spot[i].excused = 1
-    now.excused += 1
-    now.slack_speed = max(now.slack_speed, speed)
-    now.due = 0
+    event.excused += 1
+    event.slack_speed = max(event.slack_speed, speed)
+    cursor.due = 0
 
 
 # ------------------------------------------------------------------ exchange
@@ -518,10 +524,10 @@ def excuse(core, i, speed):  # type: ignore[no-untyped-def]
 def null_direction(core, i):  # type: ignore[no-untyped-def]
     """The motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the border
     equations where they are while alpha_i rises at rate 1."""
-    here, act, now = core.here, core.act, core.now
-    size = now.actives
+    here, act, system = core.here, core.act, core.system
+    size = system.actives
     pivot_of(core, i, 0.0)
-    if now.ready < 2:
+    if system.ready < 2:
         prepare(core)
     x = act.work[0]
     for k in range(size):
@@ -532,7 +538,7 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
     for _ in range(ROUNDS):
         if not sharpen_null(core, i):
             break
-    now.solved = 0
+    system.solved = 0
 
 
 @njit(**SUM)
@@ -541,15 +547,16 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
 
     Its length times that error is what the path would break by.
     """
-    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
-    size, left, v, by = now.actives, act.work[0], act.work[1], act.work[2]
+    form, here, act = core.form, core.here, core.act
+    mov, fixed, system = core.mov, core.fixed, core.system
+    size, left, v, by = system.actives, act.work[0], act.work[1], act.work[2]
     mass, enough = math.sqrt(abs(here.spot[i].own)), True
-    if now.mode != ROWS:
+    if fixed.mode != ROWS:
         for c in range(mov.dw.size):
             mov.dw[c] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], v[k], mov.dw)
-        add_row(core, now.mode, i, 1.0, mov.dw)
+            add_row(core, fixed.mode, act.index[k], v[k], mov.dw)
+        add_row(core, fixed.mode, i, 1.0, mov.dw)
     for k in range(size):
         mass += abs(v[k]) * math.sqrt(abs(here.spot[act.index[k]].own))
     for c in range(act.column.size):
@@ -561,7 +568,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
     for k in range(size):
         j, total, imbalance = act.index[k], 0.0, 0.0
         terms = math.sqrt(abs(here.spot[j].own)) * mass
-        if now.mode != ROWS:
+        if fixed.mode != ROWS:
             total = response(core, j, mov.dw)
         else:
             store, own = form.store, form.slot[j]
@@ -577,7 +584,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
         if here.spot[j].bend > 0.0:
             total += v[k] / here.spot[j].bend
         enough = enough and abs(total) <= 4.0 * EPS * terms
-        left[k] = -total - now.rho * imbalance
+        left[k] = -total - fixed.rho * imbalance
     if enough:
         return False
     forward_substitute(act.factor, size, left)
@@ -612,8 +619,8 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
 
     Among several the one with the largest weight: the exchange is the better conditioned.
     """
-    here, act, now, tol = core.here, core.act, core.now, core.tol
-    size, v = now.actives, act.work[1]
+    here, act, system, tol = core.here, core.act, core.system, core.tol
+    size, v = system.actives, act.work[1]
     step, best = np.inf, 0.0
     found: Any = np.int64(-1)
     for k in range(size + 1):
@@ -641,26 +648,27 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
 
     A pivot of 1e-14 still means ``|Q v|`` of 1e-7 off A.
     """
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    size, v, du = now.actives, act.work[1], here.du
+    here, act, mov, fixed = core.here, core.act, core.mov, core.fixed
+    system, event, cursor = core.system, core.event, core.cursor
+    size, v, du = system.actives, act.work[1], here.du
     here.alpha[i] += length
     for k in range(size):
         here.alpha[act.index[k]] += length * v[k]
     for c in range(act.column.size):
         act.column[c].b += length * act.column[c].rate
-    if now.mode == ROWS:
+    if fixed.mode == ROWS:
         for k in range(du.size):
             du[k] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], length * v[k], du)
-        add_row(core, now.mode, i, length, du)
+            add_row(core, fixed.mode, act.index[k], length * v[k], du)
+        add_row(core, fixed.mode, i, length, du)
     else:
         dw = mov.dw
         for c in range(dw.size):
             dw[c] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], length * v[k], dw)
-        add_row(core, now.mode, i, length, dw)
+            add_row(core, fixed.mode, act.index[k], length * v[k], dw)
+        add_row(core, fixed.mode, i, length, dw)
         for c in range(dw.size):
             mov.w[c] += dw[c]
         for k in range(du.size):
@@ -670,10 +678,10 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
             du[k] += here.border[k, c] * length * act.column[c].rate
         here.u[k] += du[k]
         if abs(du[k]) > near_of(core, k):
-            now.due = 0
+            cursor.due = 0
     imply_all(core)
-    now.moved_here = 1
-    now.rated = 0
+    event.moved_here = 1
+    system.rated = 0
 
 
 @njit(**PART)
@@ -683,13 +691,13 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
 
     alpha_i moves `inward` (`either`: whichever way is shorter).
     """
-    here, act, rec, now = core.here, core.act, core.rec, core.now
+    here, act, rec, system, cursor = core.here, core.act, core.rec, core.system, core.cursor
     widen(core)
-    now.exchanges += 1
+    cursor.exchanges += 1
     for _ in range(here.u.size):
         null_direction(core, i)
         largest = 1.0
-        for k in range(now.actives):
+        for k in range(system.actives):
             largest = max(largest, abs(act.work[1, k]))
         way = inward
         found, step = first_end(core, i, way, largest)
@@ -701,7 +709,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
             return UNBOUNDED
         rising = way > 0.0
         j = i
-        if found < now.actives:
+        if found < system.actives:
             j = act.index[found]
             rising = way * act.work[1, found] > 0.0
         if step > 0.0:
@@ -718,7 +726,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
         if verdict > 0:
             append(core, i, pivot)
             return GO
-        if now.logged + SPARE >= rec.log.size:
+        if cursor.logged + SPARE >= rec.log.size:
             return STUCK
     return STUCK
 
@@ -730,7 +738,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
 def cross(core, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i passes on to the neighbouring piece, towards larger u (way +1; on a knot towards
     larger alpha) or smaller; +2 and -2 take one that is idle on a knot to the slope beside it."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, event = core.lines, core.here, core.event
     code = ready_for(core, i)
     if code != GO:
         return code
@@ -749,7 +757,7 @@ def cross(core, i, way):  # type: ignore[no-untyped-def]
     kind = lines.corner[i, corner].kind
     if kind == SEAM:
         if not stands(core, i, j + 1 if way > 0 else j - 1):
-            now.want = i
+            event.want = i
             return INDEFINITE
         leave(core, i, j + 1 if way > 0 else j - 1)
         return GO
@@ -763,9 +771,9 @@ def cross(core, i, way):  # type: ignore[no-untyped-def]
 def stands(core, i, j):  # type: ignore[no-untyped-def]
     """Whether coordinate i, coming from a flat slope, can stand on slope j: on a slanted one with a
     form that is not semidefinite only where its pivot is positive."""
-    lines, now = core.lines, core.now
+    lines, fixed = core.lines, core.fixed
     bend = lines.slope[i, j].bend
-    if bend == 0.0 or now.floor == 0.5 or is_active(core, i):
+    if bend == 0.0 or fixed.floor == 0.5 or is_active(core, i):
         return True
     pivot = pivot_of(core, i, 1.0 / bend)
     rounding, mass = rounding_of(core, i)
@@ -779,16 +787,16 @@ def rest(core, i):  # type: ignore[no-untyped-def]
     It depends on the active ones, so that its response goes where theirs take it; with equations
     that say the same twice, or more unknowns than rows, that is where its corner goes.
     """
-    here, now = core.here, core.now
+    here, system = core.here, core.system
     here.spot[i].idle = 1
-    now.idles += 1
+    system.idles += 1
     set_fence(core, i)
 
 
 @njit(**PART)
 def wake(core, i, way):  # type: ignore[no-untyped-def]
     """Coordinate i, idle on its knot, moves off its corner (way +1: upwards): into the factor."""
-    here, now = core.here, core.now
+    here, route, event = core.here, core.route, core.event
     spot = here.spot[i]
     piece, side = spot.piece, spot.side
     set_piece(core, i, piece, side)
@@ -798,11 +806,11 @@ def wake(core, i, way):  # type: ignore[no-untyped-def]
         return GO
     inward = -1.0 if way > 0 else 1.0
     code = exchange(core, i, inward, np.int64(0))
-    if code == UNBOUNDED and not now.moved_here:
+    if code == UNBOUNDED and not event.moved_here:
         rest(core, i)
-        now.want = i
-        if now.offence * abs(now.stop - now.tau) <= slack_of(core, i):
-            excuse(core, i, now.offence)
+        event.want = i
+        if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
+            excuse(core, i, event.offence)
             return GO
     return code
 
@@ -810,9 +818,10 @@ def wake(core, i, way):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def slide(core):  # type: ignore[no-untyped-def]
     """b slides along ``column.slide`` (no change in alpha) until a coordinate meets a corner."""
-    lines, here, act, now = core.lines, core.here, core.act, core.now
+    lines, here, act, route = core.lines, core.here, core.act, core.route
+    system, event, cursor = core.system, core.event, core.cursor
     widen(core)
-    now.slides += 1
+    cursor.slides += 1
     step, largest = np.inf, 0.0
     for i in range(here.u.size):
         du = 0.0
@@ -828,10 +837,10 @@ def slide(core):  # type: ignore[no-untyped-def]
             waits = here.spot[i].idle
             if (here.spot[i].piece % 2 == 1 and not waits) or abs(du) <= 1e-12 * largest:
                 continue
-            off = fence.shift * now.mu
-            room = fence.high + fence.high_rate * now.t + off - here.u[i]
+            off = fence.shift * route.mu
+            room = fence.high + fence.high_rate * route.t + off - here.u[i]
             if du < 0.0:
-                room = here.u[i] - fence.low - fence.low_rate * now.t - off
+                room = here.u[i] - fence.low - fence.low_rate * route.t - off
             room = max(room, 0.0)
             if attempt == 0:
                 if room < step * abs(du):
@@ -839,9 +848,9 @@ def slide(core):  # type: ignore[no-untyped-def]
             elif room <= step * abs(du) + near_of(core, i) and abs(du) > best:
                 chosen, best = i, abs(du)
         if step == np.inf:
-            now.rated = 0
+            system.rated = 0
             return UNBALANCED
-    now.rated = 0
+    system.rated = 0
     way = 1 if here.du[chosen] > 0.0 else -1
     code = ready_for(core, chosen)
     if code != GO:
@@ -851,14 +860,14 @@ def slide(core):  # type: ignore[no-untyped-def]
     imply_all(core)
     for c in range(act.column.size):
         act.column[c].b += step * act.column[c].slide
-    now.offence = np.inf
+    event.offence = np.inf
     if step > 0.0:
-        now.moved_here = 1
+        event.moved_here = 1
     corner = here.spot[chosen].piece // 2 - (0 if way > 0 else 1)
     wall = here.spot[chosen].idle == 0 and lines.corner[chosen, corner].kind == JUMP
-    if wall and not now.pin:
+    if wall and not route.pin:
         here.tied[here.tied.size - 1] = 2 * chosen + (1 if way > 0 else 0)
-        now.walls = 1
+        event.walls = 1
         return WALLS
     return cross(core, chosen, way)
 
@@ -867,31 +876,32 @@ def slide(core):  # type: ignore[no-untyped-def]
 def admit(core):  # type: ignore[no-untyped-def]
     """Take those listed in ``mov.flips``, all on their pieces, into the factor one by one.
 
-    Where a Rayleigh quotient is below ``now.least`` it or another one gives up its knot.
+    Where a Rayleigh quotient is below ``system.least`` it or another one gives up its knot.
     """
-    lines, here, mov, now = core.lines, core.here, core.mov, core.now
-    while now.admitted < now.flips:
-        i = mov.flips[now.admitted]
+    lines, here, mov, fixed = core.lines, core.here, core.mov, core.fixed
+    sizes, system, event, jumping = core.sizes, core.system, core.event, core.jumping
+    while system.admitted < jumping.flips:
+        i = mov.flips[system.admitted]
         code = ready_for(core, i)
         if code != GO:
             return code
-        now.admitted += 1
+        system.admitted += 1
         piece = here.spot[i].piece
         if piece % 2 == 0:
             bend = lines.slope[i, piece // 2].bend
             if bend > 0.0:
                 pivot = pivot_of(core, i, 1.0 / bend)
-                append(core, i, max(pivot, now.floor / bend))
+                append(core, i, max(pivot, fixed.floor / bend))
             continue
-        pivot, verdict = tried(core, i, now.least)
+        pivot, verdict = tried(core, i, system.least)
         if verdict < 0:
-            now.want = i
+            event.want = i
             return INDEFINITE
         if verdict > 0:
             append(core, i, pivot)
             continue
         code = UNBOUNDED
-        if now.length > 0.0:
+        if sizes.length > 0.0:
             # (With w = 0 a direction that is null to rounding would leave nothing but rounding.)
             code = exchange(core, i, 1.0, np.int64(1))
         if code == UNBOUNDED:

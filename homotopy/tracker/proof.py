@@ -65,16 +65,16 @@ def part_of(off, allowed):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     """What u_i may be away from `place`, a corner that is a sum of `terms`."""
-    here, act, now = core.here, core.act, core.now
+    here, act, sizes, system = core.here, core.act, core.sizes, core.system
     spot, u = here.spot[i], abs(here.u[i])
-    parts = math.sqrt(abs(spot.own)) * now.mass + terms
+    parts = math.sqrt(abs(spot.own)) * sizes.mass + terms
     share = 0.0
     for c in range(act.column.size):
         parts += abs(here.border[i, c] * act.column[c].b)
         share = max(share, abs(here.border[i, c]))
     # w and b are found from the equations of others, and known as well as these.
-    parts = max(max(parts, share * now.middle), spot.usual)
-    equations = 1.0 + now.actives + act.column.size
+    parts = max(max(parts, share * sizes.middle), spot.usual)
+    equations = 1.0 + system.actives + act.column.size
     allowed = LITTLE_U * max(u, abs(place)) + ROUNDINGS * EPS * math.sqrt(equations) * parts
     # No alpha of 16 digits comes nearer than the last two of them.
     least = max(APART * spot.apart + ROUNDINGS * EPS * terms, NEAREST * EPS * parts)
@@ -84,11 +84,11 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
     """`miss`, the distance of u_i from corner j, in parts of what is allowed."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
     if miss <= 0.0:
         return 0.0
     corner = lines.corner[i, j]
-    terms = abs(corner.at) + abs(corner.rate * now.t) + abs(here.fence[i].shift * now.mu)
+    terms = abs(corner.at) + abs(corner.rate * route.t) + abs(here.fence[i].shift * route.mu)
     return part_of(miss, allowed_u(core, i, corner_now(core, i, j), terms))
 
 
@@ -111,19 +111,19 @@ def off_ends(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_of(core, i):  # type: ignore[no-untyped-def]
     """How far coordinate i is off its piece, in parts of what is allowed."""
-    here, now = core.here, core.now
+    here, route = core.here, core.route
     spot, u = here.spot[i], here.u[i]
     j = spot.piece // 2
     if spot.piece % 2 == 1:
         miss = abs(corner_now(core, i, j) - u)
         return max(off_corner(core, i, j, miss), off_ends(core, i))
     fence, off = here.fence[i], 0.0
-    place = u - fence.shift * now.mu
+    place = u - fence.shift * route.mu
     if fence.low > -np.inf:
-        miss = fence.low + fence.low_rate * now.t - place
+        miss = fence.low + fence.low_rate * route.t - place
         off = off_corner(core, i, j - 1, miss)
     if fence.high < np.inf:
-        miss = place - fence.high - fence.high_rate * now.t
+        miss = place - fence.high - fence.high_rate * route.t
         off = max(off, off_corner(core, i, j, miss))
     if spot.bend > 0.0:
         off = max(off, off_slanted(core, i))
@@ -133,9 +133,9 @@ def off_of(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_slanted(core, i):  # type: ignore[no-untyped-def]
     """How far the response of coordinate i is from where alpha says that it is, likewise."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
     spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
-    terms = (abs(slope.at) + abs(slope.rate * now.t) + abs(here.alpha[i])) / spot.bend
+    terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(here.alpha[i])) / spot.bend
     allowed = min(allowed_u(core, i, here.u[i], terms), SHARE * APART * terms)
     return part_of(abs(spot.miss), allowed)
 
@@ -143,9 +143,9 @@ def off_slanted(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_border(core, c):  # type: ignore[no-untyped-def]
     """How far border equation c is off, in parts of what is allowed."""
-    act, now = core.act, core.now
+    act, system = core.act, core.system
     column = act.column[c]
-    equations = 1.0 + now.actives + act.column.size
+    equations = 1.0 + system.actives + act.column.size
     allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
     column.allowed = allowed + SHARE * LITTLE_U * column.weight
     return part_of(abs(column.off), column.allowed)
@@ -176,9 +176,9 @@ def residual_of(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_course(core):  # type: ignore[no-untyped-def]
     """The worst of the active coordinates, as far as they have been followed."""
-    here, act, now = core.here, core.act, core.now
+    here, act, system = core.here, core.act, core.system
     worst = 0.0
-    for k in range(now.actives):
+    for k in range(system.actives):
         i = act.index[k]
         if here.spot[i].piece % 2 == 1:
             off = abs(residual_of(core, i))
@@ -196,29 +196,29 @@ def off_course(core):  # type: ignore[no-untyped-def]
 def solve_residuals(core):  # type: ignore[no-untyped-def]
     """The change of alpha_A (``work[1]``) and b (``column.rate``) that takes the active coordinates
     to where they should be, and the border equations by minus ``column.off``."""
-    act, now = core.act, core.now
-    if now.ready < 2:
+    act, fixed, system = core.act, core.fixed, core.system
+    if system.ready < 2:
         prepare(core)
     x = act.work[0]
-    for k in range(now.actives):
+    for k in range(system.actives):
         x[k] = residual_of(core, act.index[k])
-    forward_substitute(act.factor, now.actives, x)
+    forward_substitute(act.factor, system.actives, x)
     for c in range(act.column.size):
         act.column[c].short = act.column[c].off
     finish(core, x, act.work[1])
     for c in range(act.column.size):
         # The solve works with b - rho B^T alpha.
-        act.column[c].rate -= now.rho * act.column[c].off
-    now.solved = now.rated = 0
+        act.column[c].rate -= fixed.rho * act.column[c].off
+    system.solved = system.rated = 0
 
 
 @njit(**PART)
 def first_out(core):  # type: ignore[no-untyped-def]
     """Whose alpha the change takes out of its knot first (its place in A, -1 if none), and the part
     of the change that leads there."""
-    here, act, now = core.here, core.act, core.now
+    here, act, system = core.here, core.act, core.system
     found, part = np.int64(-1), 1.0
-    for k in range(now.actives):
+    for k in range(system.actives):
         i, change = act.index[k], act.work[1, k]
         if here.spot[i].piece % 2 == 0 or change == 0.0:
             continue
@@ -231,15 +231,15 @@ def first_out(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def apply_change(core, part):  # type: ignore[no-untyped-def]
     """Go `part` of the change; u follows."""
-    here, act, now = core.here, core.act, core.now
-    for k in range(now.actives):
+    here, act, system, event, cursor = core.here, core.act, core.system, core.event, core.cursor
+    for k in range(system.actives):
         act.rate[k] = part * act.work[1, k]
         here.alpha[act.index[k]] += act.rate[k]
     for c in range(act.column.size):
         act.column[c].rate *= part
         act.column[c].off *= 1.0 - part
-    now.refined += 1
-    now.fresh = 0
+    cursor.refined += 1
+    event.fresh = 0
     shift_response(core)
     imply_all(core)
 
@@ -256,22 +256,23 @@ def refine(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def take_up(core):  # type: ignore[no-untyped-def]
     """Refine after alphas that left their knots have dropped what was left of them."""
-    act, now, tol = core.act, core.now, core.tol
+    act, route, event = core.act, core.route, core.event
+    scope, cursor, tol = core.scope, core.cursor, core.tol
     for c in range(act.column.size):
         act.column[c].off, act.column[c].dropped = act.column[c].dropped, 0.0
-    now.dropped = 0
-    if now.window == BY_TURN:
+    event.dropped = 0
+    if scope.window == BY_TURN:
         close_window(core)
     refine(core)
-    if not now.settling and off_course(core) > tol.repair:
-        now.due = 0
+    if not route.settling and off_course(core) > tol.repair:
+        cursor.due = 0
 
 
 @njit(**PART)
 def correct(core):  # type: ignore[no-untyped-def]
     """The same with pivots: an alpha that the change takes out of its knot is at the end of it."""
-    here, act, now = core.here, core.act, core.now
-    for _ in range(1 + now.actives):
+    here, act, system = core.here, core.act, core.system
+    for _ in range(1 + system.actives):
         solve_residuals(core)
         k, part = first_out(core)
         if k < 0:
@@ -290,29 +291,30 @@ def correct(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def shift_response(core):  # type: ignore[no-untyped-def]
     """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    size, du = now.actives, here.du
-    if now.mode == ROWS:
+    here, act, mov = core.here, core.act, core.mov
+    fixed, system, scope = core.fixed, core.system, core.scope
+    size, du = system.actives, here.du
+    if fixed.mode == ROWS:
         for i in range(du.size):
             du[i] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], act.rate[k], du)
+            add_row(core, fixed.mode, act.index[k], act.rate[k], du)
         for i in range(du.size):
             here.u[i] += du[i]
     else:
         for c in range(mov.dw.size):
             mov.dw[c] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], act.rate[k], mov.dw)
+            add_row(core, fixed.mode, act.index[k], act.rate[k], mov.dw)
         for c in range(mov.dw.size):
             mov.w[c] += mov.dw[c]
     for c in range(act.column.size):
         column = act.column[c]
         column.lift = column.rate
         column.b += column.rate
-    for k in range(now.looked):
+    for k in range(scope.looked):
         i = here.near[k]
-        if now.mode != ROWS:
+        if fixed.mode != ROWS:
             here.u[i] += rate_of(core, i)
         else:
             for c in range(act.column.size):

@@ -36,31 +36,31 @@ ROUNDS = 4
 
 @njit(**PART)
 def corner_now(core, i, j):  # type: ignore[no-untyped-def]
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
     corner = lines.corner[i, j]
-    return corner.at + corner.rate * now.t + here.fence[i].shift * now.mu
+    return corner.at + corner.rate * route.t + here.fence[i].shift * route.mu
 
 
 @njit(**PART)
 def corner_rate(core, i, j):  # type: ignore[no-untyped-def]
-    lines, here, now = core.lines, core.here, core.now
-    return lines.corner[i, j].rate * now.dt + here.fence[i].shift * now.dmu
+    lines, here, route = core.lines, core.here, core.route
+    return lines.corner[i, j].rate * route.dt + here.fence[i].shift * route.dmu
 
 
 @njit(**PART)
 def slope_rate(core, i, j):  # type: ignore[no-untyped-def]
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
     slope, fence = lines.slope[i, j], here.fence[i]
-    return slope.rate * now.dt + (fence.lift + slope.bend * fence.shift) * now.dmu
+    return slope.rate * route.dt + (fence.lift + slope.bend * fence.shift) * route.dmu
 
 
 @njit(**PART)
 def slope_value(core, i, j, u):  # type: ignore[no-untyped-def]
     """alpha of slope j of coordinate i at response u."""
-    lines, here, now = core.lines, core.here, core.now
+    lines, here, route = core.lines, core.here, core.route
     slope, fence = lines.slope[i, j], here.fence[i]
-    off = (fence.lift + slope.bend * fence.shift) * now.mu
-    value = slope.at + slope.rate * now.t + off
+    off = (fence.lift + slope.bend * fence.shift) * route.mu
+    value = slope.at + slope.rate * route.t + off
     if slope.bend > 0.0:
         value -= slope.bend * u
     return value
@@ -69,27 +69,27 @@ def slope_value(core, i, j, u):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def near_of(core, i):  # type: ignore[no-untyped-def]
     """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
-    here, now, tol = core.here, core.now, core.tol
+    here, fixed, sizes, system, tol = core.here, core.fixed, core.sizes, core.system, core.tol
     fence = here.fence[i]
-    size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * now.length)
-    if now.slanted and here.spot[i].bend > 0.0:
+    size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * sizes.length)
+    if fixed.slanted and here.spot[i].bend > 0.0:
         # There u is what alpha says, and alpha is the sharper of the two.
         near = near_a_of(core, i, 0.0) / here.spot[i].bend
-        return near + 4.0 * EPS * abs(here.u[i]) + now.blur * abs(here.du[i])
-    return tol.near * size + fence.root * now.noise + now.blur * abs(here.du[i])
+        return near + 4.0 * EPS * abs(here.u[i]) + system.blur * abs(here.du[i])
+    return tol.near * size + fence.root * sizes.noise + system.blur * abs(here.du[i])
 
 
 @njit(**PART)
 def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
     """The same for alpha_i, which moves at `rate`, and the end of its knot."""
-    here, now, tol = core.here, core.now, core.tol
+    here, sizes, system, tol = core.here, core.sizes, core.system, core.tol
     fence, spot = here.fence[i], here.spot[i]
     unit = spot.height
-    rounding = 8.0 * EPS * abs(here.alpha[i]) + now.blur * abs(rate)
+    rounding = 8.0 * EPS * abs(here.alpha[i]) + system.blur * abs(rate)
     if fence.root > 0.0:
-        size = max(fence.scale, 0.01 * fence.root * now.length)
+        size = max(fence.scale, 0.01 * fence.root * sizes.length)
         unit = min(unit, size / spot.weight) if unit > 0.0 else size / spot.weight
-        rounding += now.noise / fence.root
+        rounding += sizes.noise / fence.root
     if spot.height > 0.0:
         # Where a response says nothing about alpha, alpha still has its ends.
         rounding = min(rounding, 100.0 * tol.near * max(spot.height, abs(here.alpha[i])))
@@ -99,10 +99,10 @@ def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def still_alpha(core, i):  # type: ignore[no-untyped-def]
     """A speed of alpha_i that is rounding: of the others', or of the balance of moving slopes."""
-    here, act, now, tol = core.here, core.act, core.now, core.tol
-    still = now.fastest * tol.speed * EPS
+    here, act, system, tol = core.here, core.act, core.system, core.tol
+    still = system.fastest * tol.speed * EPS
     if act.column.size and here.fence[i].root > 0.0:
-        still += now.rate_noise / here.fence[i].root
+        still += system.rate_noise / here.fence[i].root
     return still
 
 
@@ -134,9 +134,9 @@ def imply(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def imply_all(core):  # type: ignore[no-untyped-def]
     """The same for all, after u has moved."""
-    here, act, now = core.here, core.act, core.now
-    if now.slanted:
-        for k in range(now.actives):
+    here, act, fixed, system = core.here, core.act, core.fixed, core.system
+    if fixed.slanted:
+        for k in range(system.actives):
             if here.spot[act.index[k]].bend > 0.0:
                 imply(core, act.index[k])
 
@@ -223,27 +223,28 @@ def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def aim_of(core, i):  # type: ignore[no-untyped-def]
     """The right-hand side of the active system for coordinate i."""
-    lines, here, act, mov, now = core.lines, core.here, core.act, core.mov, core.now
+    lines, here, act = core.lines, core.here, core.act
+    mov, route, fixed = core.mov, core.route, core.fixed
     piece = here.spot[i].piece
     j = piece // 2
     if piece % 2 == 1:
         aim = corner_rate(core, i, j)
     else:
         aim = slope_rate(core, i, j) / lines.slope[i, j].bend
-    pull = mov.along if now.along else mov.across
-    aim -= pull[i] if now.mode == ROWS else response(core, i, pull)
+    pull = mov.along if route.along else mov.across
+    aim -= pull[i] if fixed.mode == ROWS else response(core, i, pull)
     for c in range(act.column.size):
         column = act.column[c]
-        balance = column.along if now.along else column.across
-        aim -= now.rho * here.border[i, c] * balance
+        balance = column.along if route.along else column.across
+        aim -= fixed.rho * here.border[i, c] * balance
     return aim
 
 
 @njit(**PART)
 def prepare(core):  # type: ignore[no-untyped-def]
     """``half = R^{-T} [aim, B]`` anew; the part of B only where it is not up to date."""
-    here, act, now = core.here, core.act, core.now
-    size, rows = now.actives, 1 if now.ready else act.column.size + 1
+    here, act, system = core.here, core.act, core.system
+    size, rows = system.actives, 1 if system.ready else act.column.size + 1
     for k in range(size):
         i = act.index[k]
         act.half[0, k] = aim_of(core, i)
@@ -251,7 +252,7 @@ def prepare(core):  # type: ignore[no-untyped-def]
             act.half[c + 1, k] = here.border[i, c]
     for row in range(rows):
         forward_substitute(act.factor, size, act.half[row])
-    now.ready = 2
+    system.ready = 2
 
 
 @njit(**SUM)
@@ -260,8 +261,8 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
 
     ``column.short`` holds minus what the border asks for.  Returns the rank of the border.
     """
-    act, now, tol = core.act, core.now, core.tol
-    size, half, m = now.actives, act.half, act.column.size
+    act, fixed, system, tol = core.act, core.fixed, core.system, core.tol
+    size, half, m = system.actives, act.half, act.column.size
     for c in range(m):
         total, mass, own, right = 0.0, 0.0, half[c + 1, :size], x[:size]
         for k in range(own.size):
@@ -278,7 +279,7 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
             act.schur[e, c] = total
     rank = 0
     if m:
-        rank = eliminate_border(act.schur, act.column, tol.spread / now.rho)
+        rank = eliminate_border(act.schur, act.column, tol.spread / fixed.rho)
     result, right = out[:size], x[:size]
     for k in range(result.size):
         result[k] = right[k]
@@ -294,8 +295,8 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
 def unsupported(core, rank):  # type: ignore[no-untyped-def]
     """Whether the balance asks for what the active coordinates cannot give; then ``column.slide``
     is the way for b to go: against the growth of ``B^T alpha`` that is asked for."""
-    act, now, tol = core.act, core.now, core.tol
-    left = abs(now.stop - now.tau)
+    act, route, tol = core.act, core.route, core.tol
+    left = abs(route.stop - route.tau)
     for q in range(rank, act.column.size):
         dead = act.column[act.column[q].order]
         short = dead.short
@@ -304,7 +305,7 @@ def unsupported(core, rank):  # type: ignore[no-untyped-def]
             and abs(short) * left > tol.forgiven * dead.weight
         ):
             null_of_border(act.schur, act.column, rank, q)
-            if short * now.sign < 0.0:
+            if short * route.sign < 0.0:
                 for c in range(act.column.size):
                     act.column[c].slide = -act.column[c].slide
             return True
@@ -314,18 +315,18 @@ def unsupported(core, rank):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def solve(core):  # type: ignore[no-untyped-def]
     """alpha_A', b' and w' for the present pieces; False where b must slide first."""
-    act, now, tol = core.act, core.now, core.tol
-    if now.ready < 2:
+    act, route, fixed, system, tol = core.act, core.route, core.fixed, core.system, core.tol
+    if system.ready < 2:
         prepare(core)
-    size, m = now.actives, act.column.size
+    size, m = system.actives, act.column.size
     for c in range(m):
         column = act.column[c]
-        column.short = (column.along if now.along else column.across) - column.target_rate
+        column.short = (column.along if route.along else column.across) - column.target_rate
     rank = finish(core, act.half[0], act.rate)
     if rank < m and unsupported(core, rank):
         return False
     mass = spread_rates(core)
-    if now.mode != ROWS and size:
+    if fixed.mode != ROWS and size:
         for _ in range(ROUNDS):
             if not missed(core, mass):
                 break
@@ -333,30 +334,31 @@ def solve(core):  # type: ignore[no-untyped-def]
     fastest = 0.0
     for k in range(size):
         fastest = max(fastest, abs(act.rate[k]))
-    now.rate_noise, now.fastest = tol.speed * EPS * mass, fastest
-    now.solved, now.rated = 1, 0
+    system.rate_noise, system.fastest = tol.speed * EPS * mass, fastest
+    system.solved, system.rated = 1, 0
     return True
 
 
 @njit(**PART)
 def spread_rates(core):  # type: ignore[no-untyped-def]
     """What alpha_A' and b' do to b itself and to w; returns the size of the terms of u'."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    size, mass = now.actives, now.mass_along if now.along else now.mass_across
+    here, act, mov = core.here, core.act, core.mov
+    route, fixed, system = core.route, core.fixed, core.system
+    size, mass = system.actives, system.mass_along if route.along else system.mass_across
     for c in range(act.column.size):
         column = act.column[c]
         # The solve works with b - rho e.  (Not by the sum that e' is: rho times its rounding would
         # be more than the rest.)
-        column.lift = column.rate + now.rho * column.target_rate
-        mass += abs(column.lift) / math.sqrt(now.rho)
+        column.lift = column.rate + fixed.rho * column.target_rate
+        mass += abs(column.lift) / math.sqrt(fixed.rho)
     for k in range(size):
         mass += abs(act.rate[k]) * here.fence[act.index[k]].root
-    if now.mode != ROWS:
-        pull, dw = mov.along if now.along else mov.across, mov.dw
+    if fixed.mode != ROWS:
+        pull, dw = mov.along if route.along else mov.across, mov.dw
         for c in range(dw.size):
             dw[c] = pull[c]
         for k in range(size):
-            add_row(core, now.mode, act.index[k], act.rate[k], dw)
+            add_row(core, fixed.mode, act.index[k], act.rate[k], dw)
     return mass
 
 
@@ -366,8 +368,9 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
 
     The factor carries the square of the condition of the active rows, features do not.
     """
-    lines, here, act, now = core.lines, core.here, core.act, core.now
-    size, left, by, enough = now.actives, act.work[0], act.work[1], True
+    lines, here, act = core.lines, core.here, core.act
+    route, fixed, system = core.route, core.fixed, core.system
+    size, left, by, enough = system.actives, act.work[0], act.work[1], True
     for k in range(size):
         i = act.index[k]
         piece = here.spot[i].piece
@@ -384,7 +387,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
     for c in range(act.column.size):
         column = act.column[c]
         column.rest = column.rate
-        moving = column.along if now.along else column.across
+        moving = column.along if route.along else column.across
         column.short = moving - column.target_rate
         terms = abs(moving) + abs(column.target_rate)
         for k in range(size):
@@ -396,7 +399,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
         return False
     for c in range(act.column.size):
         for k in range(size):
-            left[k] -= now.rho * act.column[c].short * here.border[act.index[k], c]
+            left[k] -= fixed.rho * act.column[c].short * here.border[act.index[k], c]
     forward_substitute(act.factor, size, left)
     finish(core, left, by)
     for c in range(act.column.size):
@@ -409,17 +412,18 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def rate_of(core, i):  # type: ignore[no-untyped-def]
     """u_i' for the present direction."""
-    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
+    form, here, act, mov = core.form, core.here, core.act, core.mov
+    route, fixed, system = core.route, core.fixed, core.system
     total = 0.0
-    if now.mode == ROWS:
+    if fixed.mode == ROWS:
         store, slot, index, rate = form.store, form.slot, act.index, act.rate
-        total = mov.along[i] if now.along else mov.across[i]
+        total = mov.along[i] if route.along else mov.across[i]
         own = slot[i]
         if own >= 0:
-            for k in range(now.actives):
+            for k in range(system.actives):
                 total += store[own, index[k]] * rate[k]
         else:
-            for k in range(now.actives):
+            for k in range(system.actives):
                 total += store[slot[index[k]], i] * rate[k]
     else:
         total = response(core, i, mov.dw)
@@ -431,22 +435,23 @@ def rate_of(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def add_border(core):  # type: ignore[no-untyped-def]
     """Add ``B b'`` to u' of those looked at."""
-    here, act, now = core.here, core.act, core.now
+    here, act, scope = core.here, core.act, core.scope
     du, near = here.du, here.near
     for c in range(act.column.size):
         lift = act.column[c].lift
-        for k in range(now.looked):
+        for k in range(scope.looked):
             du[near[k]] += lift * here.border[near[k], c]
 
 
 @njit(**PART)
 def all_rates(core):  # type: ignore[no-untyped-def]
     """u' of the coordinates looked at."""
-    form, here, act, mov, win, now = core.form, core.here, core.act, core.mov, core.win, core.now
-    du, size, near, count = here.du, now.actives, here.near, now.looked
-    if now.mode == ROWS:
-        pull = mov.along if now.along else mov.across
-        if now.window == BY_TURN:
+    form, here, act, mov, win = core.form, core.here, core.act, core.mov, core.win
+    route, fixed, system, scope = core.route, core.fixed, core.system, core.scope
+    du, size, near, count = here.du, system.actives, here.near, scope.looked
+    if fixed.mode == ROWS:
+        pull = mov.along if route.along else mov.across
+        if scope.window == BY_TURN:
             sums = win.sums[:count]
             for k in range(count):
                 sums[k] = pull[near[k]]
@@ -459,7 +464,7 @@ def all_rates(core):  # type: ignore[no-untyped-def]
             for k in range(size):
                 win.rows[k] = form.slot[act.index[k]]
             weighted_rows(form.store, win.rows[:size], act.rate[:size], du)
-    elif now.packed:
+    elif scope.packed:
         sums, width = win.sums[:count], mov.dw.size
         for k in range(count):
             sums[k] = 0.0
@@ -469,11 +474,11 @@ def all_rates(core):  # type: ignore[no-untyped-def]
     else:
         responses(core, near, count, mov.dw, du)
     add_border(core)
-    if now.slanted:
+    if fixed.slanted:
         for k in range(size):
             if here.spot[act.index[k]].bend > 0.0:
                 imply_rate(core, act.index[k])
-    now.rated = 1
+    system.rated = 1
 
 
 @njit(**SUM)

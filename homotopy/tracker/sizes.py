@@ -84,8 +84,8 @@ def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-d
 @njit(**PART)
 def measure_columns(core):  # type: ignore[no-untyped-def]
     """By how much each border equation is off, and the size of its terms: now, and on the span."""
-    here, act, now = core.here, core.act, core.now
-    span = abs(now.last - now.first)
+    here, act, route = core.here, core.act, core.route
+    span = abs(route.last - route.first)
     for c in range(act.column.size):
         column = act.column[c]
         off, weight, most = -column.target, abs(column.target), 0.0
@@ -125,7 +125,8 @@ def border_part(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def measure(core):  # type: ignore[no-untyped-def]
     """Measure all of them; u and ``now.length`` must be up to date."""
-    lines, here, act, win, now, tol = core.lines, core.here, core.act, core.win, core.now, core.tol
+    lines, here, act, win, route = core.lines, core.here, core.act, core.win, core.route
+    fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
     square = mass = largest = 0.0
     for i in range(here.u.size):
@@ -138,34 +139,34 @@ def measure(core):  # type: ignore[no-untyped-def]
         if spot.piece % 2 == 1 and spot.length > 0.0:
             # w solves the equations of those on knots: their rounding is in every u.
             corner = lines.corner[i, spot.piece // 2]
-            largest = max(largest, (abs(corner.at) + abs(corner.rate * now.t)) / spot.length)
-    now.norm, now.mass = math.sqrt(square), mass + largest
-    now.most_mass = max(now.most_mass, mass)
+            largest = max(largest, (abs(corner.at) + abs(corner.rate * route.t)) / spot.length)
+    sizes.norm, sizes.mass = math.sqrt(square), mass + largest
+    sizes.most_mass = max(sizes.most_mass, mass)
     for c in range(act.column.size):
-        now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
+        sizes.norm += abs(act.column[c].b) / math.sqrt(fixed.rho)
     # Alphas that were larger leave their rounding behind.
-    now.most_norm = max(now.most_norm, now.norm)
-    now.noise = tol.rounding * EPS * now.most_norm
+    sizes.most_norm = max(sizes.most_norm, sizes.norm)
+    sizes.noise = tol.rounding * EPS * sizes.most_norm
     for i in range(here.u.size):
         spot, u = here.spot[i], abs(here.u[i])
         least = min(max(u, spot.usual), spot.apart)
         if least > 0.0:
-            now.strain = max(now.strain, EPS * (now.mass * spot.length + u) / least)
-    now.middle = usual_terms(core, win.sums)
-    now.checked, now.dropped = now.t, 0
+            sizes.strain = max(sizes.strain, EPS * (sizes.mass * spot.length + u) / least)
+    sizes.middle = usual_terms(core, win.sums)
+    sizes.checked, event.dropped = route.t, 0
 
 
 @njit(**PART)
 def usual_terms(core, work):  # type: ignore[no-untyped-def]
     """The usual size of the terms of the equations that b is found from, for B = 1."""
-    here, act, now = core.here, core.act, core.now
-    most = now.b_weight * now.unit
+    here, act, fixed, sizes, system = core.here, core.act, core.fixed, core.sizes, core.system
+    most = fixed.widest
     if not most > 0.0:
         return 0.0
-    count = now.actives if now.actives else here.u.size
+    count = system.actives if system.actives else here.u.size
     for k in range(count):
-        i = act.index[k] if now.actives else k
-        terms = here.spot[i].length * now.mass + here.spot[i].nearest
+        i = act.index[k] if system.actives else k
+        terms = here.spot[i].length * sizes.mass + here.spot[i].nearest
         work[k] = terms + border_part(core, i)
     return middle_of(work, count) / most
 
@@ -174,8 +175,9 @@ def usual_terms(core, work):  # type: ignore[no-untyped-def]
 def factor_error(core):  # type: ignore[no-untyped-def]
     """How far the factor is from its matrix, each coordinate on its own scale, along a generic
     direction.  It is updated with every pivot; the error of one is multiplied by the next."""
-    form, here, act, mov, now = core.form, core.here, core.act, core.mov, core.now
-    size, x, y, error = now.actives, act.work[0], act.work[1], 0.0
+    form, here, act = core.form, core.here, core.act
+    mov, fixed, system = core.mov, core.fixed, core.system
+    size, x, y, error = system.actives, act.work[0], act.work[1], 0.0
     for k in range(size):
         part = GOLDEN * (k + 1.0)
         x[k] = (part - math.floor(part) - 0.5) / own_size(core, act.index[k])
@@ -190,15 +192,15 @@ def factor_error(core):  # type: ignore[no-untyped-def]
     for j in range(size):
         for k in range(j, size):
             back[k] += act.factor[j, k] * y[j]
-    if now.mode != ROWS:
+    if fixed.mode != ROWS:
         for c in range(mov.rest.size):
             mov.rest[c] = 0.0
         for k in range(size):
-            add_row(core, now.mode, act.index[k], x[k], mov.rest)
+            add_row(core, fixed.mode, act.index[k], x[k], mov.rest)
     for k in range(size):
         i = act.index[k]
         wanted = 0.0
-        if now.mode == ROWS:
+        if fixed.mode == ROWS:
             own = form.slot[i]
             for j in range(size):
                 wanted += form.store[own, act.index[j]] * x[j]
@@ -212,7 +214,7 @@ def factor_error(core):  # type: ignore[no-untyped-def]
         for k in range(size):
             total += here.border[act.index[k], c] * x[k]
         for k in range(size):
-            y[k] -= now.rho * here.border[act.index[k], c] * total
+            y[k] -= fixed.rho * here.border[act.index[k], c] * total
     for k in range(size):
         error = max(error, abs(y[k]) / own_size(core, act.index[k]))
     return error / math.sqrt(max(size, 1))

@@ -30,7 +30,6 @@ __all__ = [
     "ENTRY",
     "FENCE",
     "JUMP_ENTRY",
-    "NOW",
     "SEGMENT",
     "SLOPE",
     "SPOT",
@@ -65,6 +64,13 @@ REAL, WHOLE = "f8", "i8"
 
 def _dtype(reals: str, wholes: str = "") -> np.dtype[Any]:
     return np.dtype([(name, REAL) for name in reals.split()] + [(n, WHOLE) for n in wholes.split()])
+
+
+def _documented(text: str, mark: str = "") -> np.dtype[Any]:
+    """A record with a field for each line: its name, "real" or "whole", and what it is."""
+    fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
+    marks = [(mark, WHOLE)] if mark else []
+    return np.dtype([(name, REAL if kind == "real" else WHOLE) for name, kind in fields] + marks)
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
@@ -105,43 +111,150 @@ SEGMENT = _dtype("start stop", "active log")
 ENTRY = np.dtype([(name, WHOLE) for name in ["i", "piece", "side", "new"]])
 JUMP_ENTRY = _dtype("t before after", "rounds moved steps solver log log_end")
 
-NOW = _dtype(
-    # the route, and how rho B B^T is weighted in the factor
-    "tau start stop sign t mu dt dmu rho first last least "
-    # how much of its 1 / bend is at least left of the pivot of a slanted piece
-    "floor "
-    # sizes that tolerances are made of (see `tolerances`), the typical height of a slope, and the
-    # largest speed of who is excused from its corners; how far the point is off in parts of what is
-    # allowed (see `proof`), and how far the factor is (see `sizes`); the sum of |phi||alpha| that
-    # this is a matter of, and the most that was, the terms of the equations that b comes from, over
-    # |B|, the largest part of a response that may have been rounding, and t when u was last
-    # recomputed
-    "norm most_norm length noise rate_noise fastest blur height size_scale largest_root offence "
-    "slack_speed off factor_off mass most_mass middle strain checked "
-    # the moving slopes: sizes added up so far, sizes of those that move now, the square of the sum
-    "mass_along mass_across carrying square_along square_across "
-    # the objective: sums over the flat coordinates of 1, t and t^2
-    "sum0 sum1 sum2 before "
-    # windows
-    "reach spent horizon norm_seen inner_seen tau_seen t_seen b_weight t_weight unit",
-    # the route and the active set
-    "mode along pin settling slanted actives solved rated ready "
-    # the present point
-    "looked window tied fresh walls want way idle draw pivots_here moved_here point linger "
-    "excused idles looks dropped "
-    # counts and limits
-    "steps pivots exchanges slides refined due stop_steps stop_segments "
-    # the record
-    "recording open entries segments logged jumps "
-    # jumps
-    "in_jump pressing asks asked by_solver solved_by rounds jump_log jump_steps crossings ahead "
-    "hash seen flips admitted kept touched "
-    # windows
-    "lines size_seen looked_seen steps_seen steps_looked wanted_across wanted_along wanted opened "
-    "pause packed enough_across enough_along fewest rest "
-    # what was compiled for another source is not used for this one
+# Single numbers, in records by owner; each line is a field, its type and what it is.
+ROUTE = _documented(
+    """
+tau          real   how far along the route: t along the path, mu across a jump
+start        real   where tau begins
+stop         real   where tau ends
+sign         real   which way it goes
+t            real   the parameter
+mu           real   how much of lifts and shifts is left
+dt           real   t' on this route
+dmu          real   mu' on this route
+first        real   the start of the span
+last         real   the end of the span
+along        whole  t moves
+pin          whole  jump corners pin instead of ending the route
+settling     whole  a guess is being made exact
+""",
     f"source_{source_digest()}",
-)
+)  # What was compiled for another source is not used for this one.
+FIXED = _documented("""
+rho          real   how rho B B^T is weighted in the factor
+floor        real   how much of its 1 / bend is at least left of the pivot of a slanted piece
+largest_root real   the longest row of features with its border
+unit         real   the usual length of a row of features
+widest       real   the largest entry of the border
+mode         whole  ROWS, DENSE or SPARSE
+slanted      whole  there are slanted pieces
+asks         whole  the model has a rule of its own for who changes side
+""")
+SIZES = _documented("""
+norm         real   the size of the terms of w and b
+most_norm    real   the most that was: larger alphas leave their rounding behind
+length       real   |w|
+noise        real   the rounding of w
+height       real   the usual height of a slope
+size_scale   real   the usual corner
+off          real   how far the point is off, in parts of what is allowed (`proof`)
+factor_off   real   how far the factor is off its matrix (`sizes`)
+mass         real   sum of |phi_i| |alpha_i|, and the terms of corners that w comes from
+most_mass    real   the most that was since it last fell
+middle       real   the usual terms of the equations that b comes from, over |B|
+strain       real   the largest part of a response that may have been rounding
+checked      real   t when u was last recomputed
+""")
+SYSTEM = _documented("""
+least         real   the least Rayleigh quotient of an active set that is factored anew
+rate_noise    real   the rounding of w'
+fastest       real   the largest |alpha'|
+blur          real   the rounding of tau
+mass_along    real   sizes of moving slopes along the path, added up so far
+mass_across   real   the same across a jump
+carrying      real   sizes of those that move along the path now
+square_along  real   |pull|^2 along the path
+square_across real   the same across a jump
+actives       whole  how many are in the factor
+idles         whole  how many stand on a knot without being in it
+admitted      whole  how many have been factored so far
+solved        whole  alpha_A', b' and w' are those of the present pieces
+rated         whole  u' is that of the present rates
+ready         whole  of `Active.half`: 2 both, 1 the border only, 0 neither
+""")
+EVENT = _documented("""
+offence      real   the speed at which the coordinate last crossed left its piece
+slack_speed  real   the largest speed of a coordinate excused from its corners
+tied         whole  how many stand on corners
+fresh        whole  that list is up to date
+walls        whole  how many press on jumps
+want         whole  the coordinate that something is wanted for
+way          whole  which way it goes
+idle         whole  steps in a row that did not move
+draw         whole  the order in which ties are taken
+pivots_here  whole  pivots at this point
+moved_here   whole  whether the point has moved by them
+point        whole  a number for the present point
+linger       whole  a number for the present stay on jump corners
+excused      whole  how many are excused from their corners
+looks        whole  recomputations of u at this point
+dropped      whole  an alpha that left its knot was not at the end of it
+touched      whole  how many changed piece since the path was left
+""")
+JUMPING = _documented("""
+before       real   the objective before the jump
+sum0         real   the objective of flat coordinates, coefficient of 1
+sum1         real   the same of t
+sum2         real   the same of t^2
+in_jump      whole  where the trace is (ON_WAY ...)
+pressing     whole  how many pressed on it at first
+asked        whole  the model has said who changes side
+by_solver    whole  the crossing is left to others
+solved_by    whole  who crossed it (`homotopy.path.jump_record.METHODS`)
+rounds       whole  flips so far
+jump_log     whole  where its changes of piece begin
+jump_steps   whole  steps before it
+crossings    whole  jumps at this t
+ahead        whole  who is pinned is judged just past t
+hash         whole  a number for the present partition
+seen         whole  how many partitions were seen at this t
+flips        whole  how many are to change side
+kept         whole  how many active alphas are kept from before
+""")
+SCOPE = _documented("""
+reach         real   how far the point may go before the window must be left
+spent         real   how far it has gone
+horizon       real   tau at which it must be left
+norm_seen     real   |w'|^2 when all were last looked at
+inner_seen    real   the product of w' then and now
+tau_seen      real   tau when all were last looked at
+t_seen        real   t then
+b_weight      real   what b counts for beside w
+t_weight      real   what t counts for beside w
+looked        whole  how many are looked at
+window        whole  NO_WINDOW, BY_PLACE or BY_TURN
+lines         whole  free lines of the panel
+size_seen     whole  how many were active when all were last looked at
+looked_seen   whole  how many are in the window
+steps_seen    whole  steps when it was opened
+steps_looked  whole  steps when all were last looked at
+wanted_across whole  how many to look at across a jump
+wanted_along  whole  how many along the path
+wanted        whole  how many on features
+opened        whole  windows so far
+pause         whole  steps before another one is tried
+packed        whole  features of those looked at are packed
+enough_across whole  steps across a jump that a window should last
+enough_along  whole  steps along the path that it should last
+fewest        whole  how many to look at least
+rest          whole  steps to wait after one that did not pay
+""")
+CURSOR = _documented("""
+recording     whole  segments are written down
+open          whole  the last segment may go on
+entries       whole  active alphas written
+segments      whole  segments written
+logged        whole  changes of piece written
+jumps         whole  jumps written
+steps         whole  steps taken
+pivots        whole  pivots
+exchanges     whole  exchanges of dependent coordinates
+slides        whole  slides of b
+refined       whole  corrections
+due           whole  steps at which u is recomputed
+stop_steps    whole  steps at which to pause
+stop_segments whole  segments at which to pause
+""")
 
 
 class Records(np.ndarray):
@@ -237,8 +350,8 @@ class Active(NamedTuple):
     """The factor R of the active block and what belongs to it, one entry per active coordinate.
 
     ``half[0] = R^{-T} aim`` and ``half[1 + c] = R^{-T} B_c`` are kept up to date as coordinates
-    come and go (``now.ready``: 2 both, 1 the second only, 0 neither); `rate` is alpha_A'.  `column`
-    has one record per border column.
+    come and go (``system.ready``: 2 both, 1 the second only, 0 neither); `rate` is alpha_A'.
+    `column` has one record per border column.
     """
 
     factor: Any
@@ -300,8 +413,27 @@ class Record(NamedTuple):
     jump: Any
 
 
+class Scalars(NamedTuple):
+    """The records of single numbers, each an array of one."""
+
+    route: Any
+    fixed: Any
+    sizes: Any
+    system: Any
+    event: Any
+    jumping: Any
+    scope: Any
+    cursor: Any
+
+
+def scalars() -> Scalars:
+    """All of them at 0."""
+    kinds = ROUTE, FIXED, SIZES, SYSTEM, EVENT, JUMPING, SCOPE, CURSOR
+    return Scalars(*(records(np.zeros(1, kind)) for kind in kinds))
+
+
 class Core(NamedTuple):
-    """All of the above and the records of single numbers: what compiled functions share."""
+    """All of the above, with records for the arrays of `Scalars`: what compiled functions share."""
 
     form: Any
     lines: Any
@@ -310,6 +442,13 @@ class Core(NamedTuple):
     mov: Any
     win: Any
     rec: Any
-    now: Any
+    route: Any
+    fixed: Any
+    sizes: Any
+    system: Any
+    event: Any
+    jumping: Any
+    scope: Any
+    cursor: Any
     tol: Any
     opt: Any

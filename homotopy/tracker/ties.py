@@ -49,12 +49,12 @@ GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 @njit(**PART)
 def tie(core, i):  # type: ignore[no-untyped-def]
     """Note that coordinate i stands on a corner or at an end of its knot."""
-    here, now = core.here, core.now
+    here, event = core.here, core.event
     spot = here.spot[i]
-    here.tied[now.tied] = i
-    now.tied += 1
-    if spot.point != now.point:
-        spot.point, spot.crossed = now.point, 0
+    here.tied[event.tied] = i
+    event.tied += 1
+    if spot.point != event.point:
+        spot.point, spot.crossed = event.point, 0
         spot.gap_low = spot.gap_high = -1.0
 
 
@@ -62,38 +62,39 @@ def tie(core, i):  # type: ignore[no-untyped-def]
 def stand(core):  # type: ignore[no-untyped-def]
     """List the coordinates standing on a corner (a step has just done so where the list is fresh),
     and those at an end of their knot."""
-    here, act, now = core.here, core.act, core.now
-    listed = now.tied if now.fresh else 0
-    looked = 0 if now.fresh else now.looked
-    now.tied = now.moved_here = now.fresh = 0
+    here, act, route = core.here, core.act, core.route
+    system, event, scope = core.system, core.event, core.scope
+    listed = event.tied if event.fresh else 0
+    looked = 0 if event.fresh else scope.looked
+    event.tied = event.moved_here = event.fresh = 0
     for q in range(listed):
         tie(core, here.tied[q])
     u, near = here.u, here.near
     for k in range(looked):
         i = near[k]
         fence = here.fence[i]
-        place = u[i] - fence.shift * now.mu
+        place = u[i] - fence.shift * route.mu
         gap = min(
-            fence.high + fence.high_rate * now.t - place,
-            place - fence.low - fence.low_rate * now.t,
+            fence.high + fence.high_rate * route.t - place,
+            place - fence.low - fence.low_rate * route.t,
         )
         if gap <= near_of(core, i):
             tie(core, i)
-    for k in range(now.actives):
+    for k in range(system.actives):
         i = act.index[k]
         if here.spot[i].piece % 2 == 1:
             room = min(room_of(core, i, 1.0), room_of(core, i, -1.0))
-            if room <= near_a_of(core, i, act.rate[k] if now.solved else 0.0):
+            if room <= near_a_of(core, i, act.rate[k] if system.solved else 0.0):
                 tie(core, i)
 
 
 @njit(**PART)
 def distance(core, i, gap, high):  # type: ignore[no-untyped-def]
     """An infinitesimal distance: what it is known to be, or a fresh generic number."""
-    now = core.now
+    event = core.event
     if gap >= 0.0:
         return gap
-    value = GOLDEN * (2 * i + high + 1) + PLASTIC * now.draw
+    value = GOLDEN * (2 * i + high + 1) + PLASTIC * event.draw
     return 0.5 + value - np.floor(value)
 
 
@@ -111,23 +112,24 @@ def end_rate(core, i, j, corner):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def rate_tied(core):  # type: ignore[no-untyped-def]
     """u' of the tied coordinates; of all where that takes no longer."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
-    if now.rated:
+    here, act, mov, fixed = core.here, core.act, core.mov, core.fixed
+    system, event, scope = core.system, core.event, core.scope
+    if system.rated:
         return
-    if now.mode == ROWS:
-        if 3 * now.tied > now.looked:
+    if fixed.mode == ROWS:
+        if 3 * event.tied > scope.looked:
             all_rates(core)
         else:
-            for q in range(now.tied):
+            for q in range(event.tied):
                 here.du[here.tied[q]] = rate_of(core, here.tied[q])
     else:
-        responses(core, here.tied, now.tied, mov.dw, here.du)
+        responses(core, here.tied, event.tied, mov.dw, here.du)
         for c in range(act.column.size):
             lift = act.column[c].lift
-            for q in range(now.tied):
+            for q in range(event.tied):
                 here.du[here.tied[q]] += lift * here.border[here.tied[q], c]
-    if now.slanted and not now.rated:
-        for q in range(now.tied):
+    if fixed.slanted and not system.rated:
+        for q in range(event.tied):
             if here.spot[here.tied[q]].bend > 0.0:
                 imply_rate(core, here.tied[q])
 
@@ -136,17 +138,17 @@ def rate_tied(core):  # type: ignore[no-untyped-def]
 def off_knot(core, i):  # type: ignore[no-untyped-def]
     """The way in which coordinate i, at an end of its knot, moves off it (0: it does not), its
     speed, and what is too slow to tell."""
-    here, act, now = core.here, core.act, core.now
+    here, act, route = core.here, core.act, core.route
     spot = here.spot[i]
     j, rate = spot.piece // 2, act.rate[spot.place]
     near = near_a_of(core, i, rate)
-    still = 2.0 * near / abs(now.stop - now.tau) + still_alpha(core, i)
+    still = 2.0 * near / abs(route.stop - route.tau) + still_alpha(core, i)
     if spot.side <= 0 and room_of(core, i, 1.0) <= near:
-        speed = now.sign * (rate - end_rate(core, i, j, j))
+        speed = route.sign * (rate - end_rate(core, i, j, j))
         if speed > still:
             return 1, speed, still
     if spot.side >= 0 and room_of(core, i, -1.0) <= near:
-        speed = now.sign * (end_rate(core, i, j + 1, j) - rate)
+        speed = route.sign * (end_rate(core, i, j + 1, j) - rate)
         if speed > still:
             return -1, speed, still
     return 0, 0.0, still
@@ -156,17 +158,17 @@ def off_knot(core, i):  # type: ignore[no-untyped-def]
 def idle_end(core, i):  # type: ignore[no-untyped-def]
     """Which end of its knot comes up to the alpha of coordinate i, idle there (+1: the upper one,
     0: none), and the length of step until then."""
-    here, now = core.here, core.now
+    here, route = core.here, core.route
     spot = here.spot[i]
     j = spot.piece // 2
-    still = 2.0 * near_a_of(core, i, 0.0) / abs(now.stop - now.tau)
+    still = 2.0 * near_a_of(core, i, 0.0) / abs(route.stop - route.tau)
     way, best = 0, np.inf
     if spot.side <= 0:
-        speed = -now.sign * end_rate(core, i, j, j)
+        speed = -route.sign * end_rate(core, i, j, j)
         if speed > still:
             way, best = 1, max(room_of(core, i, 1.0), 0.0) / speed
     if spot.side >= 0:
-        speed = now.sign * end_rate(core, i, j + 1, j)
+        speed = route.sign * end_rate(core, i, j + 1, j)
         if speed > still:
             length = max(room_of(core, i, -1.0), 0.0) / speed
             if length < best:
@@ -178,12 +180,12 @@ def idle_end(core, i):  # type: ignore[no-untyped-def]
 def first_event(core):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
-    lines, here, now = core.lines, core.here, core.now
-    now.walls = 0
+    lines, here, route, system, event = core.lines, core.here, core.route, core.system, core.event
+    event.walls = 0
     chosen, chosen_way = np.int64(-1), np.int64(0)
     speed, slow, soonest = 0.0, 0.0, np.inf
-    per_left, sign, dt, t = 2.0 / abs(now.stop - now.tau), now.sign, now.dt, now.t
-    for q in range(now.tied):
+    per_left, sign, dt, t = 2.0 / abs(route.stop - route.tau), route.sign, route.dt, route.t
+    for q in range(event.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
         if spot.idle:
@@ -197,13 +199,13 @@ def first_event(core):  # type: ignore[no-untyped-def]
                 continue
         else:
             # Most that stand on a corner stay there, or leave it for the inside of their piece.
-            rate, noise = here.du[i] - fence.shift * now.dmu, now.rate_noise * fence.root
+            rate, noise = here.du[i] - fence.shift * route.dmu, system.rate_noise * fence.root
             up, down = sign * (rate - fence.high_rate * dt), sign * (fence.low_rate * dt - rate)
             pace = max(up, down)
             if pace <= noise:
                 continue
             near = near_of(core, i)
-            still, place = per_left * near + noise, here.u[i] - fence.shift * now.mu
+            still, place = per_left * near + noise, here.u[i] - fence.shift * route.mu
             way = 0
             if up > still and fence.high + fence.high_rate * t - place <= near:
                 way, pace = 1, up
@@ -214,9 +216,9 @@ def first_event(core):  # type: ignore[no-untyped-def]
             corner = spot.piece // 2 - (1 if way < 0 else 0)
             if spot.idle:
                 return i, way, pace, still, 0.0
-            if not now.pin and lines.corner[i, corner].kind == JUMP:
-                now.walls += 1
-                here.tied[here.tied.size - now.walls] = 2 * i + (1 if way > 0 else 0)
+            if not route.pin and lines.corner[i, corner].kind == JUMP:
+                event.walls += 1
+                here.tied[here.tied.size - event.walls] = 2 * i + (1 if way > 0 else 0)
                 continue
         gap = distance(core, i, spot.gap_high if way > 0 else spot.gap_low, way)
         if gap < soonest * pace:
@@ -227,10 +229,10 @@ def first_event(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def pass_time(core, time):  # type: ignore[no-untyped-def]
     """Bring the infinitesimal distances up to date."""
-    here, act, now = core.here, core.act, core.now
+    here, act, route, event = core.here, core.act, core.route, core.event
     if time == 0.0:
         return
-    for q in range(now.tied):
+    for q in range(event.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
         j = spot.piece // 2
@@ -238,12 +240,12 @@ def pass_time(core, time):  # type: ignore[no-untyped-def]
             continue
         if spot.piece % 2 == 1:
             rate = act.rate[spot.place]
-            up = now.sign * (rate - end_rate(core, i, j, j))
-            down = now.sign * (end_rate(core, i, j + 1, j) - rate)
+            up = route.sign * (rate - end_rate(core, i, j, j))
+            down = route.sign * (end_rate(core, i, j + 1, j) - rate)
         else:
-            pace = fence.shift * now.dmu
-            up = now.sign * (here.du[i] - fence.high_rate * now.dt - pace)
-            down = now.sign * (fence.low_rate * now.dt + pace - here.du[i])
+            pace = fence.shift * route.dmu
+            up = route.sign * (here.du[i] - fence.high_rate * route.dt - pace)
+            down = route.sign * (fence.low_rate * route.dt + pace - here.du[i])
         if np.isfinite(up):
             spot.gap_high = max(distance(core, i, spot.gap_high, np.int64(1)) - up * time, 0.0)
         if np.isfinite(down):
@@ -260,17 +262,18 @@ def turn(core):  # type: ignore[no-untyped-def]
     Returns `GO` with the rates solved for, `WALLS` where the path ends at a jump, or what is in
     the way.
     """
-    here, rec, now, tol = core.here, core.rec, core.now, core.tol
-    now.point += 1
-    now.draw = now.crossings if rec.jump[now.jumps].t == now.t else 0
-    now.pivots_here = 0
+    here, rec, route, system = core.here, core.rec, core.route, core.system
+    event, jumping, cursor, tol = core.event, core.jumping, core.cursor, core.tol
+    event.point += 1
+    event.draw = jumping.crossings if rec.jump[cursor.jumps].t == route.t else 0
+    event.pivots_here = 0
     stand(core)
-    most = 100 + tol.patience * now.tied
+    most = 100 + tol.patience * event.tied
     while True:
-        if now.pivots_here > most:
+        if event.pivots_here > most:
             return STUCK
-        if not now.solved and not solve(core):
-            now.pivots_here += 1
+        if not system.solved and not solve(core):
+            event.pivots_here += 1
             code = slide(core)
             if code != GO:
                 return code
@@ -279,11 +282,11 @@ def turn(core):  # type: ignore[no-untyped-def]
         rate_tied(core)
         i, way, speed, slow, time = first_event(core)
         if i < 0:
-            return WALLS if now.walls else GO
-        now.pivots_here += 1
+            return WALLS if event.walls else GO
+        event.pivots_here += 1
         spot = here.spot[i]
         spot.crossed += 1
-        now.offence, now.way = speed, way
+        event.offence, event.way = speed, way
         if spot.crossed > tol.to_and_fro and spot.piece % 2 == 0 and speed <= 1e3 * slow:
             # In exact arithmetic a coordinate that moves off its slope moves into its knot.  One
             # that goes back and forth sits on a column so nearly dependent that its speed has no
@@ -294,9 +297,9 @@ def turn(core):  # type: ignore[no-untyped-def]
         code = cross(core, i, way)
         if code != GO:
             return code
-        if now.moved_here:
+        if event.moved_here:
             stand(core)
-            most = max(most, 100 + tol.patience * now.tied)
+            most = max(most, 100 + tol.patience * event.tied)
 
 
 # ------------------------------------------------------------------ who stays on a jump corner
@@ -305,18 +308,18 @@ def turn(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def freedom(core, i):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i against the other active ones; 0 where they hold it."""
-    lines, here, act, now = core.lines, core.here, core.act, core.now
+    lines, here, act, system = core.lines, core.here, core.act, core.system
     piece = here.spot[i].piece
     bend = lines.slope[i, piece // 2].bend
     if bend == 0.0:
         return pivot_of(core, i, 0.0)
     # It is in the factor itself, with 1/bend on its diagonal.
     unit = act.work[0]
-    for k in range(now.actives):
+    for k in range(system.actives):
         unit[k] = 0.0
     unit[here.spot[i].place] = 1.0
-    forward_substitute(act.factor, now.actives, unit)
-    back_substitute(act.factor, now.actives, unit)
+    forward_substitute(act.factor, system.actives, unit)
+    back_substitute(act.factor, system.actives, unit)
     return 1.0 / unit[here.spot[i].place] - 1.0 / bend
 
 
@@ -329,17 +332,18 @@ def linger(core):  # type: ignore[no-untyped-def]
     arises from symmetric data.  One is returned at a time, for flipping all of a balanced set at
     once would keep the balance; those whose flip moved nothing rest as long as they stand there.
     """
-    lines, here, now, tol = core.lines, core.here, core.now, core.tol
-    left = abs(now.stop - now.tau)
-    now.linger += 1
+    lines, here, route, system = core.lines, core.here, core.route, core.system
+    event, scope, tol = core.event, core.scope, core.tol
+    left = abs(route.stop - route.tau)
+    event.linger += 1
     found = -1
-    for q in range(now.tied):
+    for q in range(event.tied):
         i = here.tied[q]
         spot, fence = here.spot[i], here.fence[i]
         if spot.piece % 2 == 1 or spot.excused:
             continue
         near = near_of(core, i)
-        still = 2.0 * near / left + now.rate_noise * fence.root
+        still = 2.0 * near / left + system.rate_noise * fence.root
         for high in range(2):
             corner = spot.piece // 2 - 1 + high
             if corner < 0 or corner >= lines.corner.shape[1]:
@@ -347,17 +351,17 @@ def linger(core):  # type: ignore[no-untyped-def]
             if lines.corner[i, corner].kind != JUMP:
                 continue
             at, rate = (fence.high, fence.high_rate) if high else (fence.low, fence.low_rate)
-            if abs(here.u[i] - at - rate * now.t) > near or abs(here.du[i] - rate) > still:
+            if abs(here.u[i] - at - rate * route.t) > near or abs(here.du[i] - rate) > still:
                 continue
-            if spot.resting == now.linger - 1:
-                spot.resting = now.linger
+            if spot.resting == event.linger - 1:
+                spot.resting = event.linger
             elif found < 0 or i < found // 2:
-                if now.window == BY_TURN and spot.seat < 0:
+                if scope.window == BY_TURN and spot.seat < 0:
                     continue
                 if freedom(core, i) > tol.held * spot.weight:
                     found = 2 * i + high
     if found >= 0:
         here.tied[here.tied.size - 1] = found
-        now.walls = 1
+        event.walls = 1
         return True
     return False

@@ -59,21 +59,6 @@ CORRECTIONS = 4
 STANDING = 1e-11
 # A fraction of the span below which a path has not moved on.
 STANDSTILL = 1e-13
-# The route, in `Now`: what a repair on the spot must bring back.
-ROUTE = [
-    "tau",
-    "start",
-    "stop",
-    "sign",
-    "t",
-    "mu",
-    "dt",
-    "dmu",
-    "along",
-    "pin",
-    "in_jump",
-    "recording",
-]
 FAILURES = {
     state.UNBOUNDED: (
         Kind.NO_OPTIMUM,
@@ -110,16 +95,17 @@ class Tracker(Memory):
 
     def load_model(self, start: float, stop: float) -> None:
         """Take up the model's polylines between two t of the span, with scales and losses."""
-        problem, now = self.problem, self.now
+        problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
         self.set_scales((start, stop))
         self.model_lines = self.model_lines._replace(terms=loss_terms(problem, start, stop))
-        now.first, now.last = start, stop
+        self.route.first, self.route.last = start, stop
         self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
         self.use(self.model_lines)
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
         """The scales of u and alpha of each coordinate (see `tolerances`)."""
+        sizes = self.sizes
         if ends == self._scaled:
             return
         self._scaled = ends
@@ -127,15 +113,15 @@ class Tracker(Memory):
         self.here.spot.slope[:] = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
-            setattr(self.now, name, float(np.median(real)) if real.size else 0.0)
-        if self.now.size_scale == 0.0:
+            setattr(self.sizes, name, float(np.median(real)) if real.size else 0.0)
+        if sizes.size_scale == 0.0:
             # With every corner at 0 the scale is what alpha can do to u.
             heaviest = float(self.gram.sizes.max())
-            possible = max(float(np.abs(self.u).max()), heaviest * self.now.height)
-            self.now.size_scale = possible or 1.0
-        self._measure(self.now.length**2)
-        if self.now.height == 0.0:
-            self.now.height = self.now.size_scale / (self.now.largest_root**2 or 1.0)
+            possible = max(float(np.abs(self.u).max()), heaviest * sizes.height)
+            sizes.size_scale = possible or 1.0
+        self._measure(sizes.length**2)
+        if sizes.height == 0.0:
+            sizes.height = sizes.size_scale / (self.fixed.largest_root**2 or 1.0)
 
     def use(self, lines: state.Lines) -> None:
         """Let `lines` be the polylines: fences, and sums over the flat coordinates."""
@@ -159,19 +145,21 @@ class Tracker(Memory):
         slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
         self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
         self.here.spot.excused[:] = 0
-        self.now.excused = 0
+        self.event.excused = 0
         self._sum_terms()
 
     def _sum_terms(self) -> None:
+        jumping = self.jumping
         terms, j = self.lines.terms, self.piece // 2
         if terms.shape[0]:
             flat = (self.piece % 2 == 0) & (self.lines.slope.bend[self._every, j] == 0.0)
             sums = terms[self._every[flat], j[flat]].sum(axis=0)
-            self.now.sum0, self.now.sum1, self.now.sum2 = sums.tolist()
+            jumping.sum0, jumping.sum1, jumping.sum2 = sums.tolist()
 
     def reset_pull(self) -> None:
         """The pull of the moving slopes anew: what has come and gone leaves rounding behind."""
-        now, spot, j = self.now, self.here.spot, self.piece // 2
+        system = self.system
+        spot, j = self.here.spot, self.piece // 2
         lines, lift = self.model_lines, self.lift
         flat = (self.piece % 2 == 0) & (lines.slope.bend[self._every, j] == 0.0)
         for name, rate in (
@@ -188,21 +176,27 @@ class Tracker(Memory):
                 pull[: self._phi.shape[1]] = self._phi[moving].T @ rate[moving]
                 square = float(pull @ pull)
             mass = float(np.abs(rate[moving]) @ self.here.fence.root[moving])
-            setattr(now, f"square_{name}", square)
-            setattr(now, f"mass_{name}", mass)
+            setattr(self.system, f"square_{name}", square)
+            setattr(self.system, f"mass_{name}", mass)
             self.column[name][:] = self.border[moving].T @ rate[moving]
             if name == "along":
-                spot.carried[:], now.carrying = rate, mass
+                spot.carried[:], system.carrying = rate, mass
         spot.touched[:] = 0
-        now.touched = now.solved = now.rated = now.ready = 0
+        self.event.touched = system.solved = system.rated = system.ready = 0
 
     def head_along(self, t: float, *, pin: bool = False) -> None:
         """Stand at t with the rest of the path ahead."""
-        now = self.now
-        now.along, now.dt, now.dmu, now.mu, now.pin = 1, 1.0, 0.0, 0.0, pin
-        now.t = now.tau = t
-        now.start, now.stop = now.first, now.last
-        now.sign = 1.0 if now.last > now.first else -1.0
+        route = self.route
+        route.along, route.dt, route.dmu, route.mu, route.pin = (
+            1,
+            1.0,
+            0.0,
+            0.0,
+            pin,
+        )
+        route.t = route.tau = t
+        route.start, route.stop = route.first, route.last
+        route.sign = 1.0 if route.last > route.first else -1.0
         self.column.target_rate[:] = self.column.moves
         self.reset_pull()
 
@@ -211,25 +205,27 @@ class Tracker(Memory):
     @property
     def in_jump(self) -> bool:
         """Whether the route is at a jump or on its way across one."""
-        return bool(self.now.in_jump != state.ON_WAY)
+        return bool(self.jumping.in_jump != state.ON_WAY)
 
     def advance(self, listen: Callable[[], bool]) -> Outcome:
         """Go on until the route ends, `listen` wants a look or something is in the way."""
-        now = self.now
         try:
             code = self.run(listen)
         except Failure as error:
-            return Failed(error, crossing=now.in_jump not in (state.ON_WAY, state.FACTORING))
+            return Failed(
+                error, crossing=self.jumping.in_jump not in (state.ON_WAY, state.FACTORING)
+            )
         if code == state.INDEFINITE:
-            return OnRidge(int(now.want), -1.0 if now.way > 0 else 1.0)
+            return OnRidge(int(self.event.want), -1.0 if self.event.way > 0 else 1.0)
         return OUTCOMES[code]
 
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
         seen to.  `listen` is called at every pause; True stops."""
-        now, burst = self.now, BURST
+        event = self.event
+        burst = BURST
         while True:
-            now.stop_steps = now.steps + burst
+            self.cursor.stop_steps = self.cursor.steps + burst
             begun = time.perf_counter()
             code = self._call()
             if code in (state.ARRIVED, state.ASK, state.SOLVE):
@@ -246,21 +242,21 @@ class Tracker(Memory):
             elif code == state.REPAIR:
                 self._maintain()
             elif code == state.MISSING:
-                missing = np.array([now.want])
+                missing = np.array([event.want])
                 self.gram.fetch(missing, self._held())
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
                     raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
             elif code == state.FULL:
-                self._reserve(2 * self._capacity + int(now.flips + now.idles))
+                self._reserve(2 * self._capacity + int(self.jumping.flips + self.system.idles))
             elif code == state.RECORD_FULL:
                 self._more_record()
             elif code == state.PANEL_FULL:
-                room = min(self.gram.size, 2 * int(now.looked))
+                room = min(self.gram.size, 2 * int(self.scope.looked))
                 self.win = self.win._replace(
                     packed=np.zeros((self.width, room)),
                 )
             elif code == state.INDEFINITE:
-                if not self.gram.semidefinite and self._started and not now.settling:
+                if not self.gram.semidefinite and self._started and not self.route.settling:
                     return code
                 self._refuse_indefinite()
             else:
@@ -268,26 +264,38 @@ class Tracker(Memory):
                     # Every alpha is bounded: that something has to move without end is rounding.
                     code = state.STUCK
                 kind, message = FAILURES[code]
-                about = {"where": self._where(), "want": int(now.want), "tied": int(now.tied)}
+                about = {
+                    "where": self._where(),
+                    "want": int(event.want),
+                    "tied": int(event.tied),
+                }
                 raise Failure(message.format(**about), kind)
 
     def _call(self) -> int:
         """Compiled code, from where it stands to where it wants something."""
         moving = self.here, self.act, self.mov, self.win, self.rec
-        return int(run(self._stored(), self.lines, *moving, self._now, self._tol, self._opt))
+        return int(run(self._stored(), self.lines, *moving, self._scalars, self._tol, self._opt))
 
     def _where(self) -> str:
         """The present place in the user's words."""
-        t = self._settling_at if self.now.settling else float(self.now.t)
-        word = "beyond" if self.now.along else "at"
+        route = self.route
+        t = self._settling_at if route.settling else float(route.t)
+        word = "beyond" if route.along else "at"
         return f"{word} {self.problem.model.parameter}={t:.17g}"
 
     def _held(self) -> Index:
         """Whose rows must stay: the active, who is to flip, and those a window goes back to."""
-        now = self.now
-        held = [self.active, self.mov.flips[: now.flips] // 2, self.mov.flips[: now.flips]]
-        if now.window == state.BY_TURN:
-            held += [self.win.index_seen[: now.size_seen], self.here.near[: now.looked_seen]]
+        scope = self.scope
+        held = [
+            self.active,
+            self.mov.flips[: self.jumping.flips] // 2,
+            self.mov.flips[: self.jumping.flips],
+        ]
+        if scope.window == state.BY_TURN:
+            held += [
+                self.win.index_seen[: scope.size_seen],
+                self.here.near[: scope.looked_seen],
+            ]
         index = np.concatenate(held)
         return np.asarray(index[index < self.gram.size])
 
@@ -307,7 +315,7 @@ class Tracker(Memory):
         return self._form._replace(store=stored[0], slot=stored[1])
 
     def _refuse_indefinite(self) -> None:
-        index = np.append(self.active, self.now.want)
+        index = np.append(self.active, self.event.want)
         values = np.linalg.eigvalsh(self.gram.block(index, index))
         if self.gram.semidefinite and values[0] < -1e-8 * max(
             values[-1], float(self.gram.diag.max())
@@ -323,16 +331,16 @@ class Tracker(Memory):
 
     def write_alpha(self) -> None:
         """alpha of the flat coordinates: it is the value of their slope."""
-        now, j = self.now, self.piece // 2
+        j = self.piece // 2
         slope = self.lines.slope[self._every, j]
         flat = (self.piece % 2 == 0) & (slope.bend == 0.0)
-        value = slope.at + slope.rate * now.t + self.lift * now.mu
+        value = slope.at + slope.rate * self.route.t + self.lift * self.route.mu
         self.alpha[flat] = value[flat]
 
     @QUIET
     def refresh(self) -> None:
         """Recompute u from alpha, and the sizes that tolerances are made of."""
-        now = self.now
+        scope = self.scope
         self.write_alpha()
         if self._phi is None:
             product = self.gram.matvec(self.alpha)
@@ -345,31 +353,30 @@ class Tracker(Memory):
         self._imply()
         self._measure(square)
         self.here.near[:] = self._every
-        now.looked, now.window, now.packed = self.u.size, state.NO_WINDOW, 0
-        now.rated = now.fresh = 0
+        scope.looked, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
+        self.system.rated = self.event.fresh = 0
 
     def _imply(self) -> None:
         """On slanted pieces u is where alpha says; see `rates.imply`."""
-        spot, now = self.here.spot, self.now
-        if now.slanted:
+        spot = self.here.spot
+        if self.fixed.slanted:
             spot.miss[:] = 0.0
             bent = np.flatnonzero(spot.bend)
             slope = self.lines.slope[bent, self.piece[bent] // 2]
-            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * now.mu
-            value = slope.at + slope.rate * now.t + lift
+            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * self.route.mu
+            value = slope.at + slope.rate * self.route.t + lift
             place = (value - self.alpha[bent]) / slope.bend
             spot.miss[bent], self.u[bent] = self.u[bent] - place, place
 
     def _measure(self, square: float) -> None:
         """The sizes that tolerances are made of, and how far the point and the factor are off;
         `square` is ``|w|^2``."""
-        now = self.now
-        t = float(now.t) if self._started and not now.settling else self._settling_at
+        t = float(self.route.t) if self._started and not self.route.settling else self._settling_at
         if self._corners_at is None or (self._corners_move and self._corners_at != t):
             self._corners_at = t
-            work, scale = self.win.sums, float(now.size_scale)
+            work, scale = self.win.sums, float(self.sizes.size_scale)
             corner_sizes(self.model_lines.corner, self.here.spot, work, t, scale)
-        now.length = np.sqrt(max(square, 0.0))
+        self.sizes.length = np.sqrt(max(square, 0.0))
         self.column.target[:] = self.problem.target(t)
         self._phase(state.MEASURING)
 
@@ -399,28 +406,29 @@ class Tracker(Memory):
     def off(self) -> float:
         """How far the point is off, in parts of what is allowed (`homotopy.tracker.proof`), when u
         was last recomputed."""
-        return float(self.now.off)
+        return float(self.sizes.off)
 
     def _phase(self, phase: int) -> None:
         """Let compiled code do one thing where the route stands."""
-        kept, self.now.in_jump = self.now.in_jump, phase
+        jumping = self.jumping
+        kept, jumping.in_jump = jumping.in_jump, phase
         self.run()
-        self.now.in_jump = kept
+        jumping.in_jump = kept
 
     def rests(self) -> bool:
         """Whether a free coordinate stands on a jump corner, where none can stay for long."""
         corner = self.model_lines.corner
         if not np.any(corner.kind == JUMP):
             return False
-        away = np.abs(corner.at + corner.rate * self.now.t - self.u[:, None])
+        away = np.abs(corner.at + corner.rate * self.route.t - self.u[:, None])
         near = STANDING * np.maximum(np.abs(self.u), self.here.fence.scale)[:, None]
         return bool(np.any((corner.kind == JUMP) & (away <= near)))
 
     def _maintain(self) -> None:
         """Recompute u; where the point is off, make it exact again on the spot."""
-        now = self.now
-        now.due = now.steps + self._interval()
-        if now.mass_along > now.carrying or now.mass_across > 0.0:
+        system = self.system
+        self.cursor.due = self.cursor.steps + self._interval()
+        if system.mass_along > system.carrying or system.mass_across > 0.0:
             self.reset_pull()
         if self.correct():
             return
@@ -430,16 +438,16 @@ class Tracker(Memory):
 
     def correct(self) -> bool:
         """Recompute u and solve for what it is off by; True where nothing is left of it."""
-        now, tol = self.now, self.tolerances
+        tol = self.tolerances
         self.refresh()
         # What was updated with every pivot is made anew.
-        now.ready = 0
-        if now.factor_off > tol.drifted:
+        self.system.ready = 0
+        if self.sizes.factor_off > tol.drifted:
             self.rebuild(0.0)
             self.refresh()
         first = off = self.off
         for _ in range(CORRECTIONS):
-            if off <= tol.refine or not now.actives:
+            if off <= tol.refine or not self.system.actives:
                 break
             last = off
             off = self._sharpened()
@@ -450,7 +458,7 @@ class Tracker(Memory):
                 off = self.off
             if not off < 0.5 * last:
                 break
-        if now.in_jump == state.ON_WAY and now.along:
+        if self.jumping.in_jump == state.ON_WAY and self.route.along:
             self.mend_end()
         self.doubt = max(self.doubt, first, off)
         return off <= tol.repair
@@ -458,8 +466,8 @@ class Tracker(Memory):
     def off_on_arrival(self) -> float:
         """How far the end of the path may be off before it is corrected: flat coordinates have come
         to the end of the span, active ones to within `ARRIVAL` of it."""
-        now, column = self.now, self.column
-        ahead = ARRIVAL * max(abs(now.first), abs(now.last))
+        column = self.column
+        ahead = ARRIVAL * max(abs(self.route.first), abs(self.route.last))
         ahead = ahead * np.abs(column.along - column.target_rate)
         return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
@@ -476,37 +484,36 @@ class Tracker(Memory):
 
     def settle_here(self) -> None:
         """Make the point exact where the route stands, and take the route up again."""
-        now = self.now
-        kept = {name: getattr(now, name) for name in ROUTE}
-        lift = self.lift.copy()
-        snap, target = self.snapshot(), self.problem.target(now.t)
+        route = self.route
+        kept, lift = self._scalars.route.copy(), self.lift.copy()
+        phase, recording = self.jumping.in_jump, self.cursor.recording
+        snap, target = self.snapshot(), self.problem.target(route.t)
         self.lift[:] = 0.0
-        self.settle(float(now.t), snap, target)
-        for name, value in kept.items():
-            setattr(now, name, value)
-        self.lift[:] = lift
+        self.settle(float(route.t), snap, target)
+        self._scalars.route[:], self.lift[:] = kept, lift
+        self.jumping.in_jump, self.cursor.recording = phase, recording
         self.use(self.model_lines)
-        self.column.target_rate[:] = self.column.moves if now.along else 0.0
+        self.column.target_rate[:] = self.column.moves if route.along else 0.0
         self.reset_pull()
         self.repairs += 1
         pinned = np.flatnonzero(self.side)
-        if not now.pin and pinned.size:
+        if not route.pin and pinned.size:
             self.press(pinned)
 
     def press(self, pinned: Index) -> None:
         """A jump begins with these coordinates, pinned to its corner."""
-        now = self.now
         noted = 2 * pinned + (self.side[pinned] < 0)
         self.here.tied[self.here.tied.size - pinned.size :] = noted
-        now.walls, now.in_jump = pinned.size, state.BEGINNING
+        self.event.walls, self.jumping.in_jump = pinned.size, state.BEGINNING
 
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
-        if self.now.most_mass > FALLEN * self.now.mass:
+        sizes = self.sizes
+        if sizes.most_mass > FALLEN * sizes.mass:
             # Rounding of alphas that were much larger counts by now: it is taken back while small.
-            self.now.most_mass = self.now.mass
+            sizes.most_mass = sizes.mass
             return OFTEN
-        moved = np.count_nonzero(self.alpha) / max(self.now.actives, 1)
+        moved = np.count_nonzero(self.alpha) / max(self.system.actives, 1)
         least = self.tolerances.refresh
         # On small problems it costs next to nothing.
         most = int(least * np.clip(self.u.size / 250.0, 1.0, 8.0))
@@ -525,7 +532,7 @@ class Tracker(Memory):
         piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
         u_scale, a_scale = (
             self._sizes(),
-            np.where(self.here.spot.height > 0.0, self.here.spot.height, self.now.height),
+            np.where(self.here.spot.height > 0.0, self.here.spot.height, self.sizes.height),
         )
         for p in range(2 * k + 1):
             j = p // 2
@@ -568,7 +575,7 @@ class Tracker(Memory):
         Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
         Active coordinates that depend on others are given up first.
         """
-        now = self.now
+        route, system, cursor = self.route, self.system, self.cursor
         still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
         fill(
             self._settle_lines,
@@ -577,50 +584,57 @@ class Tracker(Memory):
             snap.curvature,
             snap.kind,
         )
-        now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 0
-        now.most_norm = now.most_mass = 0.0
+        route.along, route.dt, route.dmu, route.pin, cursor.recording = (
+            0,
+            0.0,
+            1.0,
+            1,
+            0,
+        )
+        self.sizes.most_norm = self.sizes.most_mass = 0.0
         # Polylines that stand still are read at t = 0.
-        kept_t, now.t, self._settling_at = now.t, 0.0, t
-        now.mu = now.tau = 0.0
-        now.start, now.stop, now.sign = 1.0, 0.0, -1.0
+        kept_t, route.t, self._settling_at = route.t, 0.0, t
+        route.mu = route.tau = 0.0
+        route.start, route.stop, route.sign = 1.0, 0.0, -1.0
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settle_lines)
         self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         self.column.target_rate[:] = self.border.T @ self.alpha - target
-        now.mu = now.tau = 1.0
+        route.mu = route.tau = 1.0
         self.mov.across[:] = 0.0
         self.column.across[:] = 0.0
-        now.mass_across = now.square_across = 0.0
-        now.solved = now.rated = now.ready = 0
-        now.settling, now.in_jump = 1, state.ON_WAY
-        now.due, anchor = np.iinfo(np.int64).max, self._anchor
+        system.mass_across = system.square_across = 0.0
+        system.solved = system.rated = system.ready = 0
+        route.settling, self.jumping.in_jump = 1, state.ON_WAY
+        cursor.due, anchor = np.iinfo(np.int64).max, self._anchor
         self.forget_effort()
         try:
             self.run()
             self.refresh()
         finally:
-            now.settling, now.due, now.t = 0, 0, kept_t
+            route.settling, cursor.due, route.t = 0, 0, kept_t
             self.shift[:] = 0.0
             self._anchor = anchor
 
     def _check_progress(self) -> None:
         """Work at one t is bounded: the path must move on, a jump or a repair come to its end."""
-        now, (t, steps, repairs) = self.now, self._anchor
-        if not abs(now.t - t) <= STANDSTILL * abs(now.last - now.first):
+        route = self.route
+        (t, steps, repairs) = self._anchor
+        if not abs(route.t - t) <= STANDSTILL * abs(route.last - route.first):
             self.forget_effort()
             return
         most = STEPS + (STEPS_EACH if self._started else STEPS_TO_START) * self.u.size
-        if now.steps - steps > most or self.repairs - repairs > REPAIRS:
+        if self.cursor.steps - steps > most or self.repairs - repairs > REPAIRS:
             raise Failure(
-                f"{now.steps - steps} steps and {self.repairs - repairs} repairs "
+                f"{self.cursor.steps - steps} steps and {self.repairs - repairs} repairs "
                 f"{self._where()} led nowhere"
             )
 
     def forget_effort(self) -> None:
         """Whatever is tried from here on has time of its own."""
-        self._anchor = (float(self.now.t), int(self.now.steps), self.repairs)
+        self._anchor = (float(self.route.t), int(self.cursor.steps), self.repairs)
 
     def _shift_into_place(self, snap: Snapshot) -> None:
         """Shift every polyline sideways so that the guess is optimal; alpha of slanted pieces is
@@ -654,18 +668,20 @@ class Tracker(Memory):
 
     def rebuild(self, least: float) -> None:
         """Factor the active set anew, reducing it to a well independent one."""
-        now = self.now
-        now.actives = now.solved = now.ready = now.rated = now.fresh = now.idles = 0
+        system, jumping = self.system, self.jumping
+        system.actives = system.solved = system.ready = system.rated = self.event.fresh = (
+            system.idles
+        ) = 0
         self.here.spot.idle[:] = 0
-        now.window, now.looked = state.NO_WINDOW, self.u.size
+        self.scope.window, self.scope.looked = state.NO_WINDOW, self.u.size
         self.here.near[:] = self._every
         order = self._by_depth()
-        now.flips, now.admitted, now.least = order.size, 0, least
+        jumping.flips, system.admitted, system.least = order.size, 0, least
         self.mov.flips[: order.size] = order
         self._factor_first(order)
-        phase, now.in_jump = now.in_jump, state.FACTORING
+        phase, jumping.in_jump = jumping.in_jump, state.FACTORING
         self.run()
-        now.in_jump, now.flips = phase, 0
+        jumping.in_jump, jumping.flips = phase, 0
 
     def _by_depth(self) -> Index:
         """The active coordinates: slanted ones, then those on knots, farthest from the ends of
@@ -684,7 +700,7 @@ class Tracker(Memory):
         if not index.size:
             return
         border, j = self.border[index], self.piece[index] // 2
-        block = self.gram.block(index, index) + self.now.rho * (border @ border.T)
+        block = self.gram.block(index, index) + self.fixed.rho * (border @ border.T)
         bend = np.where(self.piece[index] % 2 == 0, self.lines.slope.bend[index, j], 0.0)
         extra = np.divide(1.0, bend, out=np.zeros(bend.size), where=bend > 0.0)
         block[np.diag_indices(index.size)] += extra
@@ -698,7 +714,7 @@ class Tracker(Memory):
         self.act.factor[:count, :count] = rows[:count, :count]
         self.act.index[:count] = index[:count]
         self.here.spot.place[index[:count]] = np.arange(count)
-        self.now.actives = self.now.admitted = count
+        self.system.actives = self.system.admitted = count
 
     # ------------------------------------------------------------------ beginnings
 
@@ -711,43 +727,63 @@ class Tracker(Memory):
 
     def start_record(self) -> None:
         """The path begins here."""
-        now = self.now
-        now.recording = 1
-        now.open = now.entries = now.segments = now.logged = now.jumps = now.crossings = 0
-        now.in_jump, now.due = state.ON_WAY, now.steps + self._interval()
+        cursor = self.cursor
+        cursor.recording = 1
+        cursor.open = cursor.entries = cursor.segments = cursor.logged = cursor.jumps = (
+            self.jumping.crossings
+        ) = 0
+        self.jumping.in_jump, cursor.due = state.ON_WAY, cursor.steps + self._interval()
         self._started = True
 
     def restore(self) -> None:
         """Go back to where the present jump began, those pressing on its corner about to flip."""
-        now, rec = self.now, self.rec
-        for entry in reversed(rec.log[now.jump_log : now.logged].tolist()):
+        route, jumping, cursor = self.route, self.jumping, self.cursor
+        rec = self.rec
+        for entry in reversed(rec.log[jumping.jump_log : cursor.logged].tolist()):
             i, piece, side, _ = entry
             self.piece[i], self.side[i] = piece, side
-        now.logged = now.jump_log
+        cursor.logged = jumping.jump_log
         self.lift[:] = 0.0
         self.shift[:] = 0.0
-        kept = self.mov.kept_index[: now.kept]
-        self.alpha[kept], self.b = self.mov.kept_alpha[: now.kept], self.column.kept
-        now.settling, now.recording = 0, 1
+        kept = self.mov.kept_index[: jumping.kept]
+        self.alpha[kept], self.b = self.mov.kept_alpha[: jumping.kept], self.column.kept
+        route.settling, cursor.recording = 0, 1
         self.forget_effort()
         self.use(self.model_lines)
-        self.head_along(float(now.t))
+        self.head_along(float(route.t))
         self.refresh()
         self.rebuild(0.0)
-        now.recording, now.pin = 1, 0
-        noted = np.sort(self.here.tied[self.here.tied.size - now.pressing :])
-        self.mov.flips[: now.pressing] = noted
-        now.flips, now.rounds, now.in_jump = now.pressing, 0, state.FLIPPING
-        now.asked = 0
+        cursor.recording, route.pin = 1, 0
+        noted = np.sort(self.here.tied[self.here.tied.size - jumping.pressing :])
+        self.mov.flips[: jumping.pressing] = noted
+        jumping.flips, jumping.rounds, jumping.in_jump = (
+            jumping.pressing,
+            0,
+            state.FLIPPING,
+        )
+        jumping.asked = 0
 
     def end_crossing(self, t: float) -> None:
         """After settling at t: as if a D-step had just come to the end of a round."""
-        now = self.now
+        route, cursor = self.route, self.cursor
         self.use(self.model_lines)
-        now.along, now.dt, now.dmu, now.pin, now.recording = 0, 0.0, 1.0, 1, 1
-        now.t, now.mu, now.tau, now.start, now.stop, now.sign = t, 0.0, 0.0, 1.0, 0.0, -1.0
+        route.along, route.dt, route.dmu, route.pin, cursor.recording = (
+            0,
+            0.0,
+            1.0,
+            1,
+            1,
+        )
+        (
+            route.t,
+            route.mu,
+            route.tau,
+            route.start,
+            route.stop,
+            route.sign,
+        ) = t, 0.0, 0.0, 1.0, 0.0, -1.0
         self.column.target_rate[:] = 0.0
         self.reset_pull()
         self.refresh()
-        now.due = now.steps + self._interval()
-        now.in_jump = state.ROUND_DONE
+        cursor.due = cursor.steps + self._interval()
+        self.jumping.in_jump = state.ROUND_DONE

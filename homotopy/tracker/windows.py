@@ -74,12 +74,12 @@ def smallest(values, k):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def look_at_all(core):  # type: ignore[no-untyped-def]
-    here, now = core.here, core.now
+    here, system, event, scope = core.here, core.system, core.event, core.scope
     for i in range(here.u.size):
         here.near[i] = i
-    now.looked = here.u.size
-    now.window = NO_WINDOW
-    now.packed = now.rated = now.fresh = 0
+    scope.looked = here.u.size
+    scope.window = NO_WINDOW
+    scope.packed = system.rated = event.fresh = 0
 
 
 @njit(**PART)
@@ -95,7 +95,8 @@ def write_flat(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def recompute(core):  # type: ignore[no-untyped-def]
     """On features: w and ``u = phi w + B b`` from alpha, and the sizes that tolerances take."""
-    here, act, mov, now, tol = core.here, core.act, core.mov, core.now, core.tol
+    here, act, mov = core.here, core.act, core.mov
+    fixed, sizes, tol = core.fixed, core.sizes, core.tol
     write_flat(core)
     w, norm, square = mov.w, 0.0, 0.0
     for c in range(w.size):
@@ -103,30 +104,30 @@ def recompute(core):  # type: ignore[no-untyped-def]
     for i in range(here.u.size):
         value = here.alpha[i]
         if value != 0.0:
-            add_row(core, now.mode, i, value, w)
+            add_row(core, fixed.mode, i, value, w)
             norm += here.spot[i].own * value * value
     for c in range(w.size):
         square += w[c] * w[c]
-    now.norm, now.length = math.sqrt(norm), math.sqrt(square)
+    sizes.norm, sizes.length = math.sqrt(norm), math.sqrt(square)
     for c in range(act.column.size):
-        now.norm += abs(act.column[c].b) / math.sqrt(now.rho)
-    now.most_norm = max(now.most_norm, now.norm)
-    now.noise = tol.rounding * EPS * now.most_norm
+        sizes.norm += abs(act.column[c].b) / math.sqrt(fixed.rho)
+    sizes.most_norm = max(sizes.most_norm, sizes.norm)
+    sizes.noise = tol.rounding * EPS * sizes.most_norm
     respond(core)
 
 
 @njit(**PART)
 def respond(core):  # type: ignore[no-untyped-def]
     """``u = phi w + B b`` of all coordinates, and all are looked at."""
-    here, act, mov, now = core.here, core.act, core.mov, core.now
+    here, act, mov, fixed, system = core.here, core.act, core.mov, core.fixed, core.system
     look_at_all(core)
     responses(core, here.near, here.u.size, mov.w, here.u)
     for c in range(act.column.size):
         b = act.column[c].b
         for i in range(here.u.size):
             here.u[i] += here.border[i, c] * b
-    if now.slanted:
-        for k in range(now.actives):
+    if fixed.slanted:
+        for k in range(system.actives):
             here.spot[act.index[k]].miss = 0.0
         imply_all(core)
 
@@ -134,10 +135,10 @@ def respond(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def widen(core):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date and look at all."""
-    now = core.now
-    if now.window == BY_TURN:
+    scope = core.scope
+    if scope.window == BY_TURN:
         close_window(core)
-    elif now.window == BY_PLACE:
+    elif scope.window == BY_PLACE:
         respond(core)
 
 
@@ -147,15 +148,16 @@ def widen(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def look_at(core, i):  # type: ignore[no-untyped-def]
     """Take coordinate i, which is about to leave the factor, among those looked at."""
-    form, here, act, win, now = core.form, core.here, core.act, core.win, core.now
-    if now.window != BY_TURN or here.spot[i].seat >= 0:
+    form, here, act = core.form, core.here, core.act
+    win, system, scope = core.win, core.system, core.scope
+    if scope.window != BY_TURN or here.spot[i].seat >= 0:
         return
-    k = now.looked
+    k = scope.looked
     here.near[k] = i
     here.spot[i].seat = k
-    now.looked = k + 1
+    scope.looked = k + 1
     store, own = form.store, form.slot[i]
-    for a in range(now.actives):
+    for a in range(system.actives):
         win.panel[win.line[a], k] = store[own, act.index[a]]
 
 
@@ -163,19 +165,19 @@ def look_at(core, i):  # type: ignore[no-untyped-def]
 def forecast(core, ahead):  # type: ignore[no-untyped-def]
     """The horizon, and into ``win.gaps`` how far w may be turned before each coordinate could meet
     a corner until then."""
-    here, win, now = core.here, core.win, core.now
+    here, win, route = core.here, core.win, core.route
     u, du, times, n = here.u, here.du, win.times, here.u.size
-    left = abs(now.stop - now.tau)
+    left = abs(route.stop - route.tau)
     horizon = left
     for attempt in range(2):
         for i in range(n):
             fence = here.fence[i]
-            off = fence.shift * now.mu - u[i]
-            over = fence.high + fence.high_rate * now.t + off
-            under = -(fence.low + fence.low_rate * now.t + off)
-            pace = fence.shift * now.dmu
-            closing = now.sign * (du[i] - fence.high_rate * now.dt - pace)
-            opening = now.sign * (fence.low_rate * now.dt + pace - du[i])
+            off = fence.shift * route.mu - u[i]
+            over = fence.high + fence.high_rate * route.t + off
+            under = -(fence.low + fence.low_rate * route.t + off)
+            pace = fence.shift * route.dmu
+            closing = route.sign * (du[i] - fence.high_rate * route.dt - pace)
+            opening = route.sign * (fence.low_rate * route.dt + pace - du[i])
             if attempt == 0:
                 soon = np.inf
                 if closing > 0.0:
@@ -200,48 +202,56 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def open_window(core):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken."""
-    here, win, now, opt = core.here, core.win, core.now, core.opt
+    here, win, route, system = core.here, core.win, core.route, core.system
+    scope, cursor, opt = core.scope, core.cursor, core.opt
     n, room = here.u.size, win.panel.shape[1] - SPARE
-    wanted = now.wanted_along if now.along else now.wanted_across
+    wanted = scope.wanted_along if route.along else scope.wanted_across
     if wanted >= min(n, room):
         return
     horizon = forecast(core, opt.ahead)
     reach = smallest(win.times, wanted)
     if not reach > 0.0:
         more = min(wanted + wanted // 2, min(n // 4, room - 1))
-        if now.along:
-            now.wanted_along = more
+        if route.along:
+            scope.wanted_along = more
         else:
-            now.wanted_across = more
-        now.pause = now.steps + opt.rest
+            scope.wanted_across = more
+        scope.pause = cursor.steps + opt.rest
         return
     count = 0
     for i in range(n):
         here.spot[i].seat = -1
         if win.gaps[i] <= reach and here.spot[i].piece % 2 == 0:
             if count == room:
-                now.pause = now.steps + opt.rest
+                scope.pause = cursor.steps + opt.rest
                 look_at_all(core)
-                now.rated = 1
+                system.rated = 1
                 return
             here.near[count] = i
             win.piece_seen[count] = here.spot[i].piece
             here.spot[i].seat = count
             count += 1
-    now.looked = now.looked_seen = count
-    now.reach, now.horizon = reach, now.tau + now.sign * horizon
+    scope.looked = scope.looked_seen = count
+    scope.reach, scope.horizon = reach, route.tau + route.sign * horizon
     fill_panel(core)
-    now.window = BY_TURN
-    now.opened += 1
+    scope.window = BY_TURN
+    scope.opened += 1
 
 
 @njit(**PART)
 def fill_panel(core):  # type: ignore[no-untyped-def]
     """Rows of Q at those looked at, and what the window will need when it closes."""
-    form, here, act, mov, win, now = core.form, core.here, core.act, core.mov, core.win, core.now
-    size, count = now.actives, now.looked
-    pull = mov.along if now.along else mov.across
-    square = now.square_along if now.along else now.square_across
+    form, here, act, mov, win = core.form, core.here, core.act, core.mov, core.win
+    route, fixed, system, scope, cursor = (
+        core.route,
+        core.fixed,
+        core.system,
+        core.scope,
+        core.cursor,
+    )
+    size, count = system.actives, scope.looked
+    pull = mov.along if route.along else mov.across
+    square = system.square_along if route.along else system.square_across
     for i in range(here.u.size):
         value = here.du[i]
         for c in range(act.column.size):
@@ -261,10 +271,10 @@ def fill_panel(core):  # type: ignore[no-untyped-def]
     free = win.panel.shape[0] - size
     for k in range(free):
         win.free[k] = win.panel.shape[0] - 1 - k
-    now.lines, now.size_seen, now.steps_seen = free, size, now.steps
-    now.norm_seen, now.inner_seen, now.spent = norm, norm - inner, 0.0
-    now.tau_seen = now.tau
-    now.b_weight = 1.0 / math.sqrt(now.rho) if now.rho > 0.0 else 0.0
+    scope.lines, scope.size_seen, scope.steps_seen = free, size, cursor.steps
+    scope.norm_seen, scope.inner_seen, scope.spent = norm, norm - inner, 0.0
+    scope.tau_seen = route.tau
+    scope.b_weight = 1.0 / math.sqrt(fixed.rho) if fixed.rho > 0.0 else 0.0
     for c in range(act.column.size):
         act.column[c].seen = act.column[c].lift
         act.column[c].begun = act.column[c].b
@@ -273,11 +283,12 @@ def fill_panel(core):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def turned(core):  # type: ignore[no-untyped-def]
     """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
-    lines, here, act, mov, win, now = core.lines, core.here, core.act, core.mov, core.win, core.now
-    pull = mov.along if now.along else mov.across
-    norm = now.square_along if now.along else now.square_across
-    inner, size = now.inner_seen, 0.0
-    for k in range(now.actives):
+    lines, here, act, mov = core.lines, core.here, core.act, core.mov
+    win, route, system, scope = core.win, core.route, core.system, core.scope
+    pull = mov.along if route.along else mov.across
+    norm = system.square_along if route.along else system.square_across
+    inner, size = scope.inner_seen, 0.0
+    for k in range(system.actives):
         i, rate = act.index[k], act.rate[k]
         piece = here.spot[i].piece
         j = piece // 2
@@ -290,10 +301,10 @@ def turned(core):  # type: ignore[no-untyped-def]
         norm += rate * (value + pull[i])
         inner += rate * win.du_seen[i]
         size += abs(rate * win.du_seen[i])
-    size = max(size, max(norm, now.norm_seen))
-    apart = math.sqrt(max(norm - 2.0 * inner + now.norm_seen, 0.0) + 1e-13 * size)
+    size = max(size, max(norm, scope.norm_seen))
+    apart = math.sqrt(max(norm - 2.0 * inner + scope.norm_seen, 0.0) + 1e-13 * size)
     for c in range(act.column.size):
-        apart += now.b_weight * abs(act.column[c].lift - act.column[c].seen)
+        apart += scope.b_weight * abs(act.column[c].lift - act.column[c].seen)
     return apart
 
 
@@ -301,9 +312,9 @@ def turned(core):  # type: ignore[no-untyped-def]
 def close_window(core):  # type: ignore[no-untyped-def]
     """Bring u of all coordinates up to date after a window by turn, and look at all again."""
     form, lines, here, act = core.form, core.lines, core.here, core.act
-    mov, win, now = core.mov, core.win, core.now
-    u, du, gone = here.u, here.du, now.tau - now.tau_seen
-    pull = mov.along if now.along else mov.across
+    mov, win, route, scope = core.mov, core.win, core.route, core.scope
+    u, du, gone = here.u, here.du, route.tau - scope.tau_seen
+    pull = mov.along if route.along else mov.across
     for i in range(u.size):
         du[i] = gone * pull[i]
         for c in range(act.column.size):
@@ -311,23 +322,23 @@ def close_window(core):  # type: ignore[no-untyped-def]
             du[i] += (column.b - column.begun) * here.border[i, c]
     # Whoever was or is active has moved by more than its slope.
     count = 0
-    for k in range(now.size_seen):
+    for k in range(scope.size_seen):
         i = win.index_seen[k]
         change = alpha_now(core, i) - win.alpha_seen[k]
         if change != 0.0:
             win.rows[count], win.weights[count] = form.slot[i], change
             count += 1
-    for k in range(now.looked_seen):
+    for k in range(scope.looked_seen):
         i, piece = here.near[k], win.piece_seen[k]
         j = piece // 2
         if here.spot[i].piece != piece and lines.slope[i, j].bend == 0.0:
             slope, fence = lines.slope[i, j], here.fence[i]
-            then = slope.at + slope.rate * now.t + fence.lift * now.mu
+            then = slope.at + slope.rate * route.t + fence.lift * route.mu
             win.rows[count] = form.slot[i]
             win.weights[count] = alpha_now(core, i) - then
             count += 1
     weighted_rows(form.store, win.rows[:count], win.weights[:count], du)
-    for k in range(now.looked):
+    for k in range(scope.looked):
         du[here.near[k]] = 0.0
     for i in range(u.size):
         u[i] += du[i]
@@ -348,21 +359,21 @@ def alpha_now(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def adapt(core, n):  # type: ignore[no-untyped-def]
     """Let the next window be larger or smaller, by how long this one lasted."""
-    win, now = core.win, core.now
-    wanted = now.wanted_along if now.along else now.wanted_across
-    enough = now.enough_along if now.along else now.enough_across
-    spent, lasted = now.spent / now.reach, now.steps - now.steps_seen
+    win, route, scope, cursor = core.win, core.route, core.scope, core.cursor
+    wanted = scope.wanted_along if route.along else scope.wanted_across
+    enough = scope.enough_along if route.along else scope.enough_across
+    spent, lasted = scope.spent / scope.reach, cursor.steps - scope.steps_seen
     if spent < 0.5:
-        wanted = max(wanted - wanted // 4, now.fewest)
+        wanted = max(wanted - wanted // 4, scope.fewest)
     elif spent > 0.9 and lasted < enough:
         most = min(n // 4, win.panel.shape[1] - SPARE - 1)
-        wanted = max(min(wanted + wanted // 2, most), now.fewest)
+        wanted = max(min(wanted + wanted // 2, most), scope.fewest)
         if lasted < enough // 3:
-            now.pause = now.steps + now.rest
-    if now.along:
-        now.wanted_along = wanted
+            scope.pause = cursor.steps + scope.rest
+    if route.along:
+        scope.wanted_along = wanted
     else:
-        now.wanted_across = wanted
+        scope.wanted_across = wanted
 
 
 # ------------------------------------------------------------------ by place
@@ -371,7 +382,7 @@ def adapt(core, n):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def gone_by_place(core):  # type: ignore[no-untyped-def]
     """How much of the reach is used up, and how fast more of it will be."""
-    act, mov, now = core.act, core.mov, core.now
+    act, mov, route, fixed, scope = core.act, core.mov, core.route, core.fixed, core.scope
     square, pace = 0.0, 0.0
     for c in range(mov.w.size):
         square += (mov.w[c] - mov.w_seen[c]) ** 2
@@ -379,29 +390,30 @@ def gone_by_place(core):  # type: ignore[no-untyped-def]
     spent, pace = math.sqrt(square), math.sqrt(pace)
     for c in range(act.column.size):
         column = act.column[c]
-        spent += now.b_weight * abs(column.b - column.begun)
-        pace += now.b_weight * abs(column.rate + now.rho * column.target_rate)
-    spent += now.t_weight * abs(now.t - now.t_seen)
-    pace += now.t_weight * now.dt
-    if now.settling:
-        spent += now.t_weight * abs(now.mu - now.tau_seen)
-        pace += now.t_weight
+        spent += scope.b_weight * abs(column.b - column.begun)
+        pace += scope.b_weight * abs(column.rate + fixed.rho * column.target_rate)
+    spent += scope.t_weight * abs(route.t - scope.t_seen)
+    pace += scope.t_weight * route.dt
+    if route.settling:
+        spent += scope.t_weight * abs(route.mu - scope.tau_seen)
+        pace += scope.t_weight
     return spent, pace
 
 
 @njit(**PART)
 def distances(core):  # type: ignore[no-untyped-def]
     """How far each coordinate is from its corners, in units of what w, b and t may do to it."""
-    here, win, now = core.here, core.win, core.now
-    b_weight, t_weight = now.b_weight, now.t_weight
+    here, win, route, scope = core.here, core.win, core.route, core.scope
+    b_weight, t_weight = scope.b_weight, scope.t_weight
     for i in range(here.u.size):
         fence = here.fence[i]
-        off = fence.shift * now.mu - here.u[i]
+        off = fence.shift * route.mu - here.u[i]
         gap = min(
-            fence.high + fence.high_rate * now.t + off, -(fence.low + fence.low_rate * now.t + off)
+            fence.high + fence.high_rate * route.t + off,
+            -(fence.low + fence.low_rate * route.t + off),
         )
         gap -= 2.0 * near_of(core, i)
-        if now.settling:
+        if route.settling:
             move = abs(fence.shift)
         else:
             move = max(abs(fence.low_rate), abs(fence.high_rate))
@@ -420,16 +432,17 @@ def distances(core):  # type: ignore[no-untyped-def]
 def look_around(core):  # type: ignore[no-untyped-def]
     """Recompute w and u and choose the coordinates within reach."""
     here, act, mov, win = core.here, core.act, core.mov, core.win
-    now, tol, opt = core.now, core.tol, core.opt
+    route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
+    scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = here.u.size, mov.w.size
     # A look costs as much as so many coordinates looked at; the steps should cost no less.
     cost = 3.0 * n + opt.look / max(width, 1)
-    gone = (now.steps - now.steps_looked) * now.wanted
+    gone = (cursor.steps - scope.steps_looked) * scope.wanted
     if gone < 0.5 * cost:
-        now.wanted = min(2 * now.wanted, n)
+        scope.wanted = min(2 * scope.wanted, n)
     elif gone > 2.0 * cost:
-        now.wanted = max(now.wanted // 2, opt.fewest_on_features)
-    now.steps_looked = now.steps
+        scope.wanted = max(scope.wanted // 2, opt.fewest_on_features)
+    scope.steps_looked = cursor.steps
     for c in range(width):
         mov.w_seen[c] = mov.w[c]
     recompute(core)
@@ -440,23 +453,23 @@ def look_around(core):  # type: ignore[no-untyped-def]
     moves = 0.0
     for i in range(n):
         fence = here.fence[i]
-        if now.settling:
+        if route.settling:
             moves = max(moves, abs(fence.shift))
         else:
             moves = max(moves, max(abs(fence.low_rate), abs(fence.high_rate)))
         here.spot[i].seat = i
-    now.t_weight = moves / now.unit
-    now.t_seen, now.tau_seen, now.reach = now.t, now.tau, np.inf
+    scope.t_weight = moves / fixed.unit
+    scope.t_seen, scope.tau_seen, scope.reach = route.t, route.tau, np.inf
     for c in range(act.column.size):
         act.column[c].begun = act.column[c].b
-    if math.sqrt(off) > tol.strayed * now.length + now.noise:
+    if math.sqrt(off) > tol.strayed * sizes.length + sizes.noise:
         # w was tracked to be something else than alpha makes it.
-        now.due = 0
+        cursor.due = 0
     distances(core)
-    for k in range(now.actives):
+    for k in range(system.actives):
         win.gaps[act.index[k]] = -1.0
-    now.window = BY_PLACE
-    wanted = now.wanted + now.actives
+    scope.window = BY_PLACE
+    wanted = scope.wanted + system.actives
     if 2 * wanted < n:
         for i in range(n):
             win.times[i] = win.gaps[i]
@@ -469,7 +482,7 @@ def look_around(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def narrow(core, reach):  # type: ignore[no-untyped-def]
     """Look at those within reach only, their dense features side by side."""
-    form, here, win, now = core.form, core.here, core.win, core.now
+    form, here, win, scope = core.form, core.here, core.win, core.scope
     count = 0
     for i in range(here.u.size):
         here.spot[i].seat = -1
@@ -477,16 +490,16 @@ def narrow(core, reach):  # type: ignore[no-untyped-def]
             here.spot[i].seat = count
             here.near[count] = i
             count += 1
-    now.looked, now.reach = count, reach
-    now.opened += 1
+    scope.looked, scope.reach = count, reach
+    scope.opened += 1
     phi = form.phi
     if phi.size == 0:
         return GO
     if count > win.packed.shape[1]:
-        now.window = NO_WINDOW
+        scope.window = NO_WINDOW
         return PANEL_FULL
     for k in range(count):
         for c in range(phi.shape[1]):
             win.packed[c, k] = phi[here.near[k], c]
-    now.packed = 1
+    scope.packed = 1
     return GO

@@ -37,6 +37,7 @@ from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
 from homotopy.tracing import Run
 from homotopy.tracker import Tolerances, Windows
+from homotopy.tracker.state import Scalars
 from homotopy_plugins import HingeRamp
 
 NEVER = 1e9
@@ -223,7 +224,7 @@ def test_some_pauses_are_inside_jumps(kept, tmp_path):
         (tmp_path / "kept.npz").write_bytes(packed)
         trace = Run(run, False, None)
         trace.restore(module.Checkpoint.read(tmp_path / "kept.npz", run))
-        phases.add(int(trace.tracker.now.in_jump))
+        phases.add(int(trace.tracker.jumping.in_jump))
     assert len(phases) > 1
 
 
@@ -282,8 +283,8 @@ ELSEWHERE = {
         "told_at",
         "told",
     },
-    # (`now` is a way to read `_now`.)
-    "Tracker": {"problem", "gram", "pulse", "_settle_lines", "_form", "lines", "now"},
+    # (The records are ways to read `_scalars`.)
+    "Tracker": {"problem", "gram", "pulse", "_settle_lines", "_form", "lines", *Scalars._fields},
 }
 
 
@@ -313,7 +314,7 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
         pass
 
     def stop(_progress):
-        if traces[0].tracker.now.segments > most:
+        if traces[0].tracker.cursor.segments > most:
             raise Stop
 
     real = Run.__init__
@@ -393,7 +394,7 @@ def test_a_trace_that_is_killed_goes_on(tmp_path, kills, seed):
         file = tmp_path / f"{k}.npz"
         trace = Run(long_run(), False, None)
         trace.restore(module.Checkpoint.read(file, trace.options))
-        done.add(int(trace.tracker.now.steps))
+        done.add(int(trace.tracker.cursor.steps))
         assert content(long_run().resume(file)) == whole
     # They were killed all over the way.
     assert len(done) > kills // 2

@@ -60,8 +60,7 @@ class Watched:
         assert certificate.ok, str(certificate)
 
     def _watch(self, _progress):
-        now = self.tracker.now
-        self.narrow += bool(now.looked < self.tracker.u.size)
+        self.narrow += bool(self.tracker.scope.looked < self.tracker.u.size)
         self._look(self.tracker)
 
     @property
@@ -69,7 +68,7 @@ class Watched:
         """Windows by turn, and of those by place (which are not counted) what can be seen of them:
         break-points at which not all were looked at, and the room made for their features."""
         packed = self.tracker.win.packed.shape[1] > 0
-        return int(self.tracker.now.opened) + self.narrow + packed
+        return int(self.tracker.scope.opened) + self.narrow + packed
 
 
 def assert_same_path(path: Path, expected: Path, tol: float = 1e-9) -> None:
@@ -87,13 +86,13 @@ def assert_same_path(path: Path, expected: Path, tol: float = 1e-9) -> None:
 def outside(tracker) -> float:
     """How far any coordinate, looked at or not, is beyond the corners of its piece: u recomputed
     from alpha, the tracker left as it is."""
-    now, piece = tracker.now, tracker.piece
+    t, piece = tracker.route.t, tracker.piece
     every, snap, alpha = np.arange(piece.size), tracker.snapshot(), tracker.alpha.copy()
     flat = (piece % 2 == 0) & (snap.curvature[every, piece // 2] == 0.0)
     alpha[flat] = snap.slope[every, piece // 2][flat]
     u = tracker.gram.matvec(alpha) + tracker.border @ tracker.b
     fence = tracker.here.fence
-    low, high = fence.low + fence.low_rate * now.t, fence.high + fence.high_rate * now.t
+    low, high = fence.low + fence.low_rate * t, fence.high + fence.high_rate * t
     return float(np.maximum(low - u, u - high).max())
 
 
@@ -323,12 +322,12 @@ def test_a_mistake_in_alpha_is_noticed_and_mended():
     seen = []
 
     def spoil(tracker):
-        if len(seen) < 3 and tracker.now.actives > 2:
+        if len(seen) < 3 and tracker.system.actives > 2:
             tracker.alpha[tracker.active[1]] *= 1.0 + 1e-5
             tracker.refresh()
             seen.append(tracker.off)
             # Have it looked at before the next step.
-            tracker.now.due = 0
+            tracker.cursor.due = 0
 
     problem = case("hinge", 40, 1, intercept=True)
     watched = Watched(problem.model(), NONE, at_break_point=spoil)
