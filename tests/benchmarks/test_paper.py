@@ -44,7 +44,9 @@ def command(folder, out, *more):
         "--out",
         str(out),
     ]
-    return subprocess.run([*script, *more], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*script, *more], capture_output=True, text=True, check=False, timeout=240
+    )
 
 
 @pytest.mark.parametrize("protocol", ["printed", "likely"])

@@ -348,7 +348,7 @@ from test_checkpoint import long_run
 folder, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 file = os.path.join(folder, "trace.npz")
 random.seed(seed)
-run = long_run()
+run, parent = long_run(), os.getpid()
 begin = time.monotonic()
 run.trace()
 took = time.monotonic() - begin
@@ -358,10 +358,11 @@ for k in range(kills):
     child = os.fork()
     if child == 0:
         os.write(told, b".")
-        while True:
+        while os.getppid() == parent:
             # To the end, and then from the start, until it is killed.
             long_run().resume(file, every=0.01)
             long_run(max_breakpoints=1).trace(checkpoint=file)
+        os._exit(1)
     os.read(begun, 1)
     time.sleep(random.uniform(0.0, 1.2 * took))
     os.kill(child, signal.SIGKILL)

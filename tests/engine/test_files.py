@@ -78,7 +78,7 @@ from test_files import PROBLEM, same
 file, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 paths = [PROBLEM.trace(max_breakpoints=5), PROBLEM.trace()]
 random.seed(seed)
-seen = [0, 0]
+seen, parent = [0, 0], os.getpid()
 paths[0].save(file)
 for _ in range(kills):
     begun, told = os.pipe()
@@ -86,9 +86,10 @@ for _ in range(kills):
     if child == 0:
         os.write(told, b".")
         k = 0
-        while True:
+        while os.getppid() == parent:
             k += 1
             paths[k % 2].save(file)
+        os._exit(1)
     os.read(begun, 1)
     time.sleep(random.uniform(0.0, 0.02))
     os.kill(child, signal.SIGKILL)

@@ -373,6 +373,7 @@ def test_the_interpreted_tracker_gives_the_paths_of_the_compiled_one():
         capture_output=True,
         text=True,
         check=False,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     for (breakpoints, flipped), (expected, those) in zip(

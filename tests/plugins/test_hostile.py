@@ -136,7 +136,7 @@ def test_the_engine_makes_programs_where_no_plugin_is_installed(monkeypatch):
 
 def test_making_problems_imports_no_plugin_beforehand():
     code = "import sys, homotopy.testing; sys.exit('homotopy_plugins' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert set(registry.installed_plugins()) >= {"hinge-ramp", "lad-ramp"}
 
 
