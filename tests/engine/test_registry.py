@@ -131,7 +131,8 @@ def test_a_strangers_wheel_is_found_by_name_and_traced(tmp_path):
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     install += ["--no-compile", "--disable-pip-version-check", "--target", str(site), str(wheel)]
     subprocess.run(install, check=True, capture_output=True, text=True, timeout=120)
-    environment = os.environ | {"PYTHONPATH": str(site)}
+    known = [str(site), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, known))}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT],
         capture_output=True,
