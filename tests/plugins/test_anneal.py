@@ -79,7 +79,7 @@ def test_never_worse_than_either_path(kind, intercept, data):
     for seed in range(2):
         kernel = ("rbf", "linear")[seed % 2]
         options = {"data": data, "intercept": intercept, "kernel": kernel, "C": 3.0}
-        problem = case(kind, 45, seed, s=None if kind == "hinge" else 0.4, **options)
+        problem = case(kind, 30, seed, s=None if kind == "hinge" else 0.4, **options)
         found = anneal(problem.model())
         consistent(found)
         assert found.walk.certify()
@@ -320,7 +320,7 @@ def test_separable_data_has_no_outliers_and_one_way():
 @pytest.mark.parametrize("intercept", [False, True])
 def test_zero_rows_duplicates_and_constant_columns(intercept):
     for seed in range(2):
-        problem = case("hinge", 40, seed, data="integer")
+        problem = case("hinge", 30, seed, data="integer")
         X, y = problem.X.copy(), problem.y
         X[::4] = 0.0
         X[:, 1] = 3.0

@@ -39,9 +39,12 @@ def folds(kind, count=3):
 
 
 # Cheap ones: what is checked is how they behave, not what they choose.
-CHECKED = [
-    RobustSVCCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
+QUICK = [
     RobustSVCCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
+    RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=2),
+]
+OTHERS = [
+    RobustSVCCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="epsilon", theta=0.5, cv=2),
@@ -60,8 +63,18 @@ def excused(estimator):
     return WEIGHTS if OLD and is_classifier(estimator) else {}
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=excused)
+@parametrize_with_checks(QUICK, expected_failed_checks=excused)
 def test_scikit_learn_has_no_objection(estimator, check):
+    passes(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=excused)
+def test_scikit_learn_has_no_objection_to_the_others(estimator, check):
+    passes(estimator, check)
+
+
+def passes(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
