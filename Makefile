@@ -13,7 +13,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint docs bench paper-quick clean
+.PHONY: help demo test test-all test-lowest lint docs docs-quick bench paper-quick clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -47,6 +47,13 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html: 
 	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b doctest docs docs/_build/doctest
 	$(BIN)/python docs/check.py
 	@echo "open docs/_build/html/index.html"
+
+# Every page, link and public name, and the examples of README; nothing else is run.
+docs-quick: $(VENV)/.installed-docs ## check the documentation without its gallery, and the examples of README
+	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b html docs docs/_build/html
+	$(BIN)/python docs/check.py
+	$(ONE_THREAD) $(BIN)/python -c "import sys; sys.path.insert(0, 'docs'); import snippets; \
+	  snippets.PAGES = [snippets.ROOT / 'README.md']; sys.exit(snippets.main())"
 
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
