@@ -44,9 +44,20 @@ def pytest_sessionstart(session):
     config = session.config
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
+    import numpy as np
+    import scipy.sparse as sp
+
     import homotopy
+    from homotopy_plugins import HingeRamp
 
     homotopy.compile_now()
+    # The loops of the certificate and of kernels are compiled when first asked for.
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), [1, -1, 1]
+    for rows in (X, sp.csr_array(X)):
+        for kernel in ("rbf", "poly"):
+            path = homotopy.Homotopy(HingeRamp(rows, y, C=1.0, kernel=kernel)).trace()
+            path.decision_function(rows, 0.5)
+            assert path.certify().ok
 
 
 def _limit(item: pytest.Item) -> float:
