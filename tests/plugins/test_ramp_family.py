@@ -137,7 +137,7 @@ def test_features_of_a_million_beside_slanted_pieces(kind):
 
 @pytest.mark.parametrize("kind", FURTHER)
 def test_ugly_data(kind):
-    wrong, declined = run_ugly(kind, range(40))
+    wrong, declined = run_ugly(kind, range(20))
     assert not wrong, "\n".join(wrong)
     assert len(declined) <= 1, "\n".join(declined)
 

@@ -15,7 +15,7 @@ from toys import Toy
 from homotopy import Homotopy, KernelGram, Knot, Slope
 from homotopy_plugins import HingeRamp
 
-N = 160
+N = 100
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_threads_may_read_one_path(columns):
         assert list(pool.map(read, [*points, *points])) == alone + alone
 
 
-@pytest.mark.parametrize("columns", [3, 60, 300])
+@pytest.mark.parametrize("columns", [3, pytest.param(60, marks=pytest.mark.slow), 300])
 def test_a_callback_may_trace_the_same_model(columns):
     """The inner trace needs the room of the outer one, whose window goes back to its columns."""
     problem = case("hinge", 600, 3, C=10.0, intercept=True)
