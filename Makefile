@@ -10,6 +10,9 @@ LOWEST := .venv-lowest
 # Workers share the cores; a thread pool in each would have them fight.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+# Whoever is done takes over; until then files stay together, and so do their fixtures.
+SHARED := -n $(WORKERS) --dist worksteal
+
 SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees
 
 .DEFAULT_GOAL := help
@@ -24,17 +27,17 @@ demo: $(VENV)/.installed-demo ## trace robust paths, prove them, choose among th
 	$(ONE_THREAD) $(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test ## run the tests, all but the long proofs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SHARED) -m "not slow"
 
 test-all: $(VENV)/.installed-test ## run every test, every example of README and docs, and test-lowest
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SHARED)
 	$(ONE_THREAD) $(BIN)/python docs/snippets.py
 	$(MAKE) test-lowest
 
 # Compiled code of another Numba is kept apart.
 test-lowest: $(LOWEST)/.installed ## run the tests at the lowest declared versions of the dependencies
 	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/compiled \
-	  $(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "not slow"
+	  $(LOWEST)/bin/python -m pytest $(SHARED) -m "not slow"
 
 lint: $(VENV)/.installed-lint ## check format, lint and types
 	$(BIN)/ruff format --check .

@@ -12,8 +12,8 @@ import pytest
 def thinned(names: str, *levels: Iterable[Any], keep: int = 2) -> pytest.MarkDecorator:
     """Parametrise by all combinations; one in `keep` is quick, the others are long proofs.
 
-    Quick are those whose places in their lists add up to a multiple of `keep`, so that among
-    three lists or more of at least `keep` entries any two entries still meet.
+    Quick are those whose places in their lists add up to a multiple of `keep`, so that any two
+    entries still meet where the further lists are long enough, as two of two are for one in two.
     """
     lists = [list(level) for level in levels]
     found = []

@@ -119,7 +119,7 @@ def run_python(script: str, *arguments: str, timeout: float = 600.0) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 @pytest.mark.parametrize(
-    ("kills", "seed"), [(100, 1), pytest.param(1000, 2, marks=pytest.mark.slow)]
+    ("kills", "seed"), [(50, 1), pytest.param(1000, 2, marks=pytest.mark.slow)]
 )
 def test_a_process_killed_while_it_saves_loses_no_file(tmp_path, kills, seed):
     seen = run_python(SAVING, str(tmp_path / "path.npz"), str(kills), str(seed)).split()

@@ -30,7 +30,7 @@ def survivors(found: Path) -> tuple[int, list[tuple[str, float, float]]]:
 COSTS = [(0.01, "normal"), (1.0, "integer"), (100.0, "normal")]
 
 
-@thinned("kind, path, kernel, intercept, cost", KINDS, PATHS, KERNELS, INTERCEPT, COSTS)
+@thinned("kind, path, kernel, intercept, cost", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, keep=3)
 def test_no_spoiled_path_passes(kind, path, kernel, intercept, cost):
     C, data = cost
     found = case(kind, 20, 3, C=C, kernel=kernel, intercept=intercept, path=path, data=data).trace()
