@@ -197,7 +197,7 @@ def test_from_wherever_it_goes_on_the_path_is_the_same(name, most, kept, tmp_pat
         assert resumed(Homotopy(build(), **options), tmp_path / "kept.npz", packed) == whole
 
 
-SLOW = {7, *range(30, 300)}
+SLOW = {7, *range(20, 300)}
 
 
 @pytest.mark.parametrize(

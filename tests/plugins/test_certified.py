@@ -53,7 +53,9 @@ KINDS, PATHS, KERNELS, INTERCEPT = (
 DATA = ("normal", "integer", "stacked")
 
 
-@thinned("kind, path, kernel, intercept, C, data", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, DATA)
+@thinned(
+    "kind, path, kernel, intercept, C, data", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, DATA, keep=3
+)
 def test_small_problems(kind, path, kernel, intercept, C, data):
     seed = COSTS.index(C)
     check(case(kind, 36, seed, data=data, C=C, path=path, kernel=kernel, intercept=intercept))

@@ -16,7 +16,7 @@ from hostile import Outcome, counted, examine, faults, run
 from homotopy import Homotopy, registry
 from homotopy.testing import hostile_problem, hostile_problems
 
-FIRST, FEW, MANY = 60, 300, 10_000
+FIRST, FEW, MANY = 100, 300, 10_000
 # Part of the problems that may be declined.
 DECLINED = 0.03
 # Known to be wrong: the certificate passes them, the oracle does not.

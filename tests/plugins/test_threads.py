@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 import numpy as np
 import pytest
+from grids import thinned
 from problems import case
 from toys import Toy
 
@@ -50,8 +51,7 @@ def model(kernel, columns):
     return PROBLEM.model(kernel=kernel, coef0=1.0, cache_size=room_for(columns))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", ones_and_products])
-@pytest.mark.parametrize("columns", [3, 40, N])
+@thinned("kernel, columns", ["rbf", "poly", "linear", ones_and_products], [3, 40, N])
 def test_threads_that_trace_one_model_do_not_disturb_each_other(kernel, columns):
     alone = numbers(Homotopy(model(kernel, columns)).trace())
     shared = model(kernel, columns)

@@ -82,7 +82,7 @@ def test_the_curve_is_the_loss_at_every_t(which, data, way, kernel, count):
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["theta", "s"])
 @pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_grid_finds_what_the_curve_does_not(kind, way, seed, count):
     problem = case(kind, 50, seed, path=way, intercept=True, C=3.0)
     path = problem.trace()
