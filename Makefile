@@ -10,10 +10,13 @@ LOWEST := .venv-lowest
 # Workers share the cores; a thread pool in each would have them fight.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+# Whoever is done takes over; until then files stay together, and so do their fixtures.
+SHARED := -n $(WORKERS) --dist worksteal
+
 SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint docs bench paper-quick clean
+.PHONY: help demo test test-all test-lowest lint docs docs-quick bench paper-quick clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -24,17 +27,17 @@ demo: $(VENV)/.installed-demo ## trace robust paths, prove them, choose among th
 	$(ONE_THREAD) $(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test ## run the tests, all but the long proofs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SHARED) -m "not slow"
 
 test-all: $(VENV)/.installed-test ## run every test, every example of README and docs, and test-lowest
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SHARED)
 	$(ONE_THREAD) $(BIN)/python docs/snippets.py
 	$(MAKE) test-lowest
 
 # Compiled code of another Numba is kept apart.
 test-lowest: $(LOWEST)/.installed ## run the tests at the lowest declared versions of the dependencies
 	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/compiled \
-	  $(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "not slow"
+	  $(LOWEST)/bin/python -m pytest $(SHARED) -m "not slow"
 
 lint: $(VENV)/.installed-lint ## check format, lint and types
 	$(BIN)/ruff format --check .
@@ -47,6 +50,13 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html: 
 	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b doctest docs docs/_build/doctest
 	$(BIN)/python docs/check.py
 	@echo "open docs/_build/html/index.html"
+
+# Every page, link and public name, and the examples of README; nothing else is run.
+docs-quick: $(VENV)/.installed-docs ## check the documentation without its gallery, and the examples of README
+	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b html docs docs/_build/html
+	$(BIN)/python docs/check.py
+	$(ONE_THREAD) $(BIN)/python -c "import sys; sys.path.insert(0, 'docs'); import snippets; \
+	  snippets.PAGES = [snippets.ROOT / 'README.md']; sys.exit(snippets.main())"
 
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from homotopy_plugins.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
+# No command of the tests takes longer; one that hangs is a failure.
+SECONDS = 120.0
 COMMAND = [sys.executable, "-m", "homotopy_plugins.cli"]
 
 
@@ -38,6 +40,7 @@ def spawn(*arguments, **options):
         capture_output=True,
         env=environment(),
         check=False,
+        timeout=SECONDS,
         **options,
     )
 

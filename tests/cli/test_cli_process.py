@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
-from shell import COMMAND, csv_of, environment, run, spawn, two_clouds, write
+from shell import COMMAND, SECONDS, csv_of, environment, refused, run, spawn, two_clouds, write
 
 import homotopy
 from homotopy_plugins.cli.app import app
@@ -41,18 +42,16 @@ def test_stdin(tmp_path, data):
     done = spawn(*arguments, input=data.read_bytes())
     assert done.returncode == 0, done.stderr
     assert done.stderr == b""
-    done = spawn("certify", out)
-    assert done.returncode == 2
-    assert b"a table on stdin; give --data" in done.stderr
-    assert spawn("certify", out, "--data", data).returncode == 0
-    done = spawn(*arguments, input=b"")
-    assert done.returncode == 2
-    assert b"stdin is empty" in done.stderr
+    refused(run("certify", out), "a table on stdin; give --data")
+    assert run("certify", out, "--data", data).exit_code == 0
+    refused(run(*arguments, stdin=b""), "stdin is empty")
 
 
 def test_a_reader_that_leaves_early_is_no_error(data):
     shell = " ".join([*COMMAND, "plugins", "|", "head", "-n", "1"])
-    done = subprocess.run(shell, shell=True, capture_output=True, env=environment(), check=False)
+    done = subprocess.run(
+        shell, shell=True, capture_output=True, env=environment(), check=False, timeout=SECONDS
+    )
     assert done.stdout.startswith(b"plugin")
     assert done.stderr == b""
 
@@ -73,7 +72,12 @@ def test_completion_knows_the_plugins():
     words = {"COMP_WORDS": "homotopy plugins hin", "COMP_CWORD": "2"}
     more = {"_HOMOTOPY_COMPLETE": "complete_bash", **words}
     done = subprocess.run(
-        COMMAND, capture_output=True, env=environment() | more, check=False, text=True
+        COMMAND,
+        capture_output=True,
+        env=environment() | more,
+        check=False,
+        text=True,
+        timeout=SECONDS,
     )
     assert done.stdout.split() == ["hinge-ramp"]
 
@@ -83,7 +87,11 @@ def test_without_typer_one_line_names_the_extra():
         "import sys; sys.modules['typer'] = None\nfrom homotopy_plugins.cli import main\nmain()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, env=environment(), check=False
+        [sys.executable, "-c", script],
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=SECONDS,
     )
     assert done.returncode == 2
     assert done.stderr.decode() == (
@@ -122,13 +130,20 @@ def test_ctrl_c_saves_what_was_traced(tmp_path, saved):
         env=environment(),
         text=True,
     )
-    said = ""
-    while "on its way" not in said:
-        line = process.stderr.readline()
-        assert line, said
-        said += line
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate()
+    # With its end the pipes are closed, and nobody waits for a line.
+    guard = threading.Timer(SECONDS, process.kill)
+    guard.start()
+    try:
+        said = ""
+        while "on its way" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate()
+    finally:
+        guard.cancel()
+        process.kill()
     assert process.returncode == 130, stderr
     assert stdout == ""
     assert "Traceback" not in stderr
@@ -137,8 +152,8 @@ def test_ctrl_c_saves_what_was_traced(tmp_path, saved):
         return
     assert "interrupted; theta from 1 to 0." in stderr
     assert f"is saved in {out}" in stderr
-    again = spawn("certify", out, "--json")
-    assert again.returncode == 0, again.stderr
+    again = run("certify", out, "--json")
+    assert again.exit_code == 0, again.stderr
     assert json.loads(again.stdout)["ok"] is True
 
 
@@ -157,23 +172,12 @@ def test_ctrl_c_before_the_path_has_begun(tmp_path, data):
     )
     out = tmp_path / "p.npz"
     done = subprocess.run(
-        [
-            sys.executable,
-            str(script),
-            "trace",
-            str(data),
-            "-q",
-            "-t",
-            "y",
-            "--C",
-            "1",
-            "--out",
-            out,
-        ],
+        [sys.executable, script, "trace", data, "-q", "-t", "y", "--C", "1", "--out", out],
         capture_output=True,
         env=environment(),
         check=False,
         text=True,
+        timeout=SECONDS,
     )
     assert done.returncode == 130
     assert done.stderr == (

@@ -212,7 +212,10 @@ def run_python(script: str, folder: FilePath, **options) -> subprocess.Popen:
 
 
 def said(process: subprocess.Popen) -> tuple[str, str]:
-    out, err = process.communicate(timeout=900)
+    try:
+        out, err = process.communicate(timeout=900)
+    finally:
+        process.kill()
     assert process.returncode == 0, err
     return out, err
 

@@ -78,7 +78,7 @@ from test_files import PROBLEM, same
 file, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 paths = [PROBLEM.trace(max_breakpoints=5), PROBLEM.trace()]
 random.seed(seed)
-seen = [0, 0]
+seen, parent = [0, 0], os.getpid()
 paths[0].save(file)
 for _ in range(kills):
     begun, told = os.pipe()
@@ -86,9 +86,10 @@ for _ in range(kills):
     if child == 0:
         os.write(told, b".")
         k = 0
-        while True:
+        while os.getppid() == parent:
             k += 1
             paths[k % 2].save(file)
+        os._exit(1)
     os.read(begun, 1)
     time.sleep(random.uniform(0.0, 0.02))
     os.kill(child, signal.SIGKILL)
@@ -118,7 +119,7 @@ def run_python(script: str, *arguments: str, timeout: float = 600.0) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
 @pytest.mark.parametrize(
-    ("kills", "seed"), [(100, 1), pytest.param(1000, 2, marks=pytest.mark.slow)]
+    ("kills", "seed"), [(50, 1), pytest.param(1000, 2, marks=pytest.mark.slow)]
 )
 def test_a_process_killed_while_it_saves_loses_no_file(tmp_path, kills, seed):
     seen = run_python(SAVING, str(tmp_path / "path.npz"), str(kills), str(seed)).split()
@@ -537,8 +538,8 @@ def spoil_bytes(saved, tmp_path, count: int, seed: int) -> dict[str, int]:
 
 
 def test_spoiled_bytes_are_refused_or_do_no_harm(saved, tmp_path):
-    found = spoil_bytes(saved, tmp_path, 3000, 1)
-    assert found["refused"] > 2000
+    found = spoil_bytes(saved, tmp_path, 900, 1)
+    assert found["refused"] > 600
 
 
 @pytest.mark.slow

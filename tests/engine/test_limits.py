@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 
 import numpy as np
 import pytest
 
-from homotopy import Homotopy, ModelError, TraceError, TraceInterrupted
+from homotopy import Homotopy, ModelError, TraceError, TraceInterrupted, compile_now
 from homotopy.conditional import osqp_solver
 from homotopy.path import Status
 from homotopy_plugins import HingeRamp, LADRamp
@@ -23,10 +22,11 @@ def noisy(n=150, kernel="rbf"):
     return HingeRamp(X, y, C=10.0, kernel=kernel, gamma=0.1, s=0.0)
 
 
-def waiting_solver(seconds):
+def waiting_solver(seconds, begun=lambda: None):
     """A QP solver that takes its time, as a large problem would, and lets others in."""
 
     def solver(qp):
+        begun()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(0.01)
@@ -83,8 +83,10 @@ def test_a_callback_is_asked_inside_the_qp_solver():
 
 
 def test_ctrl_c_inside_the_qp_solver_keeps_the_path():
-    run = Homotopy(noisy(), d_step="osqp", solver=waiting_solver(60.0))
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    # Compiled beforehand and sent by the solver itself: it can come nowhere else.
+    compile_now()
+    solver = waiting_solver(60.0, begun=lambda: os.kill(os.getpid(), signal.SIGINT))
+    run = Homotopy(noisy(), d_step="osqp", solver=solver)
     with pytest.raises(TraceInterrupted) as caught:
         run.trace()
     assert certified(caught.value.path).status is Status.INTERRUPTED

@@ -88,7 +88,7 @@ def test_without_any_plugin_the_message_says_none(monkeypatch):
 def test_the_engine_never_imports_a_plugin():
     script = "import sys, homotopy, homotopy.testing; print('homotopy_plugins' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "False"
     folder = Path(homotopy.__file__).parent
@@ -130,8 +130,9 @@ def test_a_strangers_wheel_is_found_by_name_and_traced(tmp_path):
     wheel = stranger_wheel(tmp_path)
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     install += ["--no-compile", "--disable-pip-version-check", "--target", str(site), str(wheel)]
-    subprocess.run(install, check=True, capture_output=True, text=True)
-    environment = os.environ | {"PYTHONPATH": str(site)}
+    subprocess.run(install, check=True, capture_output=True, text=True, timeout=120)
+    known = [str(site), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, known))}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT],
         capture_output=True,
@@ -139,6 +140,7 @@ def test_a_strangers_wheel_is_found_by_name_and_traced(tmp_path):
         env=environment,
         cwd=tmp_path,
         check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert "traced" in done.stdout

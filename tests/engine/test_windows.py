@@ -356,7 +356,7 @@ def small_paths():
     found = []
     for (kind, kernel, way, intercept), windows in itertools.product(GRID, (TINY, NONE)):
         data = "normal" if windows is TINY else "integer"
-        problem = case(kind, 24, 5, d=2, data=data, kernel=kernel, path=way, intercept=intercept)
+        problem = case(kind, 16, 5, d=2, data=data, kernel=kernel, path=way, intercept=intercept)
         path = certified(problem.model(), windows=windows)
         found.append([path.breakpoints.tolist(), [j.flipped.tolist() for j in path.jumps]])
     return found
@@ -372,6 +372,7 @@ def test_the_interpreted_tracker_gives_the_paths_of_the_compiled_one():
         capture_output=True,
         text=True,
         check=False,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     for (breakpoints, flipped), (expected, those) in zip(

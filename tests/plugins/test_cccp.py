@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import thinned
 from oracles import kernel_matrix, solve_qp
 from problems import case
 from sklearn.svm import SVC, SVR
@@ -38,12 +39,16 @@ def true_objectives(problem, result):
 # ---------------------------------------------------------------------------- optimality
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("path", ["theta", "s"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("C", [0.1, 10.0])
+@thinned(
+    "seed, kind, path, kernel, intercept, C",
+    range(3),
+    ["hinge", "lad"],
+    ["theta", "s"],
+    ["rbf", "linear"],
+    [False, True],
+    [0.1, 10.0],
+    keep=3,
+)
 def test_every_answer_is_a_local_optimum(seed, kind, path, kernel, intercept, C):
     problem = case(kind, 80, seed, C=C, kernel=kernel, path=path, intercept=intercept)
     result = cccp(problem.model(), GRID[path], tol=1e-8)
@@ -62,22 +67,23 @@ def test_the_default_tolerance_is_close_to_a_local_optimum(kind, intercept):
     assert stationary(problem, result).max() <= 2e-3
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("intercept", [False, True])
+@thinned(
+    "seed, kind, kernel, intercept", range(4), ["hinge", "lad"], ["rbf", "linear"], [False, True]
+)
 def test_no_round_raises_the_objective(seed, kind, kernel, intercept):
     # From a far start at once to theta = 0, so that there are rounds to watch.
     problem = case(kind, 60, seed, C=3.0, kernel=kernel, intercept=intercept)
     model = problem.model()
     alpha = np.random.default_rng(seed).uniform(0.0, 3.0, size=60)
+    needed = cccp(model, [0.0], tol=1e-9, max_rounds=30, start=alpha).rounds[0]
+    # One more than it takes, which changes nothing.
     after = [
-        cccp(model, [0.0], tol=1e-9, max_rounds=rounds, start=alpha) for rounds in range(1, 31)
+        cccp(model, [0.0], tol=1e-9, max_rounds=rounds, start=alpha)
+        for rounds in range(1, needed + 2)
     ]
     objectives = np.array([result.objectives[0] for result in after])
     assert np.all(np.diff(objectives) <= 1e-7 * objectives[0])
-    assert [r.rounds[0] for r in after] == [min(k + 1, after[-1].rounds[0]) for k in range(30)]
-    needed = after[-1].rounds[0]
+    assert [r.rounds[0] for r in after] == [*range(1, needed + 1), needed]
     assert [r.converged for r in after[: needed - 1]] == [False] * (needed - 1)
     assert after[-1].converged
 

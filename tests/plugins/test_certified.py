@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import thinned
 from problems import COSTS, Case, case, features, labels, targets
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
@@ -43,17 +44,24 @@ def check(problem: Case, *, independent: bool = True) -> None:
                 assert path.objective(t, side) == pytest.approx(value, rel=1e-9)
 
 
-@on_grid
-@pytest.mark.parametrize("C", COSTS)
-@pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
+KINDS, PATHS, KERNELS, INTERCEPT = (
+    ("hinge", "lad"),
+    ("theta", "s"),
+    ("linear", "rbf"),
+    (False, True),
+)
+DATA = ("normal", "integer", "stacked")
+
+
+@thinned(
+    "kind, path, kernel, intercept, C, data", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, DATA, keep=3
+)
 def test_small_problems(kind, path, kernel, intercept, C, data):
     seed = COSTS.index(C)
     check(case(kind, 36, seed, data=data, C=C, path=path, kernel=kernel, intercept=intercept))
 
 
-@on_grid
-@pytest.mark.parametrize("C", COSTS)
-@pytest.mark.parametrize("s", [0.3, 0.7])
+@thinned("kind, path, kernel, intercept, C, s", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, [0.3, 0.7])
 def test_other_thresholds_and_weights(kind, path, kernel, intercept, C, s):
     options = {"C": C, "path": path, "kernel": kernel, "intercept": intercept}
     threshold = s if kind == "lad" else s - 0.8

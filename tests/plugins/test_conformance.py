@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from grids import thinned
 from problems import case
 
 from homotopy import installed_plugins, load_plugin
@@ -15,11 +15,14 @@ def test_every_plugin_of_ours_is_checked_here():
     assert {name for name in installed_plugins() if name in NAMES} == set(NAMES)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("path", ["theta", "s"])
-@pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
-@pytest.mark.parametrize("name", list(NAMES))
+@thinned(
+    "name, data, path, intercept, kernel",
+    NAMES,
+    ["normal", "integer", "stacked"],
+    ["theta", "s"],
+    [False, True],
+    ["rbf", "linear", "poly"],
+)
 def test_conformance(name, data, path, intercept, kernel):
     problem = case(NAMES[name], 30, 1, data=data, C=2.0, intercept=intercept, path=path)
     model = load_plugin(name)(

@@ -93,8 +93,33 @@ def excused(estimator):
     return WEIGHTS if old or repr(estimator) in [repr(e) for e in EXCUSED] else {}
 
 
-@parametrize_with_checks([*EXCUSED, *STRICT], expected_failed_checks=excused)
+# Both machines, all three paths, "auto" and a fixed point, a matrix; the other combinations, at
+# more than a minute, are for `make test-all`.
+QUICK = [
+    RobustSVC(),
+    RobustSVR(path="s"),
+    RobustSVC(kernel="precomputed"),
+    RobustSVR(path="epsilon", robustness=0.1, gamma=0.1, theta=0.5),
+]
+OTHERS = [e for e in (*EXCUSED, *STRICT) if repr(e) not in [repr(quick) for quick in QUICK]]
+
+
+def test_all_machines_are_shown_to_scikit_learn():
+    assert len(QUICK) + len(OTHERS) == len(EXCUSED) + len(STRICT)
+
+
+@parametrize_with_checks(QUICK, expected_failed_checks=excused)
 def test_scikit_learn_has_no_objection(estimator, check):
+    passes(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=excused)
+def test_scikit_learn_has_no_objection_to_the_others(estimator, check):
+    passes(estimator, check)
+
+
+def passes(estimator, check):
     with warnings.catch_warnings():
         # Their data are sometimes two rows, or a kernel that is none.
         warnings.simplefilter("ignore")

@@ -89,7 +89,7 @@ def check(problem: Case) -> None:
 
 
 @given(cases())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_generated_problems_are_certified(problem):
     check(problem)
 
@@ -102,7 +102,7 @@ def test_many_generated_problems_are_certified(problem):
 
 
 @given(cases(largest=6), st.lists(st.floats(-20, 20), min_size=18, max_size=18))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_generated_starts_lead_to_the_same_path(problem, guess):
     model = problem.model()
     n = len(problem.y)
@@ -116,7 +116,7 @@ def test_generated_starts_lead_to_the_same_path(problem, guess):
 
 
 @given(cases(largest=7))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_generated_problems_through_osqp(problem):
     path = problem.trace(d_step="osqp")
     assert path.complete
@@ -188,7 +188,7 @@ def convex_models(draw):
 
 
 @given(convex_models())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_generated_convex_polylines_are_certified(model):
     path = Homotopy(model).trace()
     certificate = path.certify(TOL)
@@ -255,13 +255,13 @@ def check_jumping(drawn, d_step):
 
 
 @given(jumping_models(), st.sampled_from(["homotopy", "auto"]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_generated_polylines_with_jumps_are_certified(drawn, d_step):
     check_jumping(drawn, d_step)
 
 
 @given(jumping_models())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_generated_polylines_with_jumps_through_osqp(drawn):
     check_jumping(drawn, "osqp")
 

@@ -199,7 +199,7 @@ WIDE = st.integers(-40, 40)
 
 
 @pytest.mark.parametrize("name", BUILDERS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 9), features=WIDE, targets=WIDE)
 def test_scales_change_no_partition(name, seed, features, targets):
     build = BUILDERS[name]

@@ -175,7 +175,9 @@ def determined_until(problem: Case, *paths: Path) -> float:
     return paths[0].traced[1]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize(
+    "seed", [*range(25), *(pytest.param(k, marks=pytest.mark.slow) for k in range(25, 50))]
+)
 def test_osqp_and_the_homotopy_give_the_same_path(seed):
     problem = random_problem(seed)
     ours = problem.trace(d_step="homotopy")

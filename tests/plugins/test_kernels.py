@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import thinned
 from oracles import kernel_matrix
 from problems import case, features, labels, sample_points
 
@@ -29,10 +30,13 @@ def sparse_case(kind, seed):
     return X, problem.y
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-@pytest.mark.parametrize("path", ["theta", "s"])
-@pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("format", ["csr", "csc", "coo", "array"])
+@thinned(
+    "kind, path, kernel, format",
+    ["hinge", "lad"],
+    ["theta", "s"],
+    ["rbf", "linear", "poly"],
+    ["csr", "csc", "coo", "array"],
+)
 def test_sparse_rows_give_the_path_of_dense_ones(kind, path, kernel, format):
     X, y = sparse_case(kind, 2)
     plugin = HingeRamp if kind == "hinge" else LADRamp

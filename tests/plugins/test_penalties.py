@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
+from grids import thinned
 from mutations import a_break_point_dropped, two_rows_exchanged, with_segments
 
 from homotopy import DataError, Homotopy, ModelError, Path, TraceError
@@ -117,11 +118,9 @@ def check_path(kind: Any, shape: float, X: Array, y: Array, path: Path, *, weigh
 # ---------------------------------------------------------------------- paths
 
 
-@pytest.mark.parametrize("end", [0.0, 0.01])
-@pytest.mark.parametrize(("n", "p"), [(40, 12), (15, 30)])
-@pytest.mark.parametrize("rho", [0.0, 0.8])
-@pytest.mark.parametrize(("kind", "shape"), SHAPES)
-def test_every_point_is_a_local_optimum(kind, shape, rho, n, p, end):
+@thinned("which, rho, size, end", SHAPES, [0.0, 0.8], [(40, 12), (15, 30)], [0.0, 0.01])
+def test_every_point_is_a_local_optimum(which, rho, size, end):
+    (kind, shape), (n, p) = which, size
     X, y = design(n, p, rho, n + p)
     check_path(kind, shape, X, y, Homotopy(build(kind, shape, X, y, fraction=end)).trace())
 
@@ -211,7 +210,7 @@ def local_minima(kind: Any, shape: float, lam: float, X: Array, y: Array) -> lis
 
 @pytest.mark.parametrize(("kind", "shape", "p"), [(MCP, 1.2, 5), (MCP, 3.0, 5), (SCAD, 2.5, 4)])
 def test_brute_force_finds_every_point_among_all_local_minima(kind, shape, p):
-    for seed in range(4):
+    for seed in range(2):
         X, y = design(12, p, 0.9, seed)
         path = Homotopy(build(kind, shape, X, y, fraction=0.02)).trace()
         assert path.certify().ok
@@ -330,9 +329,12 @@ def test_large_columns_need_no_standardizing():
     check_path(MCP, 3.0, X, y, Homotopy(MCP(X, y)).trace())
 
 
-@pytest.mark.parametrize("spoil", ["twins", "opposite", "zero", "constant", "rows", "integers"])
-@pytest.mark.parametrize(("kind", "shape"), SHAPES)
-def test_ugly_tables(kind, shape, spoil):
+SPOILS = ["twins", "opposite", "zero", "constant", "rows", "integers"]
+
+
+@thinned("which, spoil", SHAPES, SPOILS)
+def test_ugly_tables(which, spoil):
+    kind, shape = which
     X, y = design(20, 9, 0.4, 11)
     if spoil == "integers":
         X, y = np.round(X), np.round(2.0 * y)

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import thinned
 from oracles import kernel_matrix
 from problems import sample_points
 from ramps import KINDS, OWN, against_osqp, loss, regression, run_ugly
@@ -38,10 +39,9 @@ def parameters(model):
 # ---------------------------------------------------------------------- against OSQP
 
 
-@pytest.mark.parametrize(("kind", "way"), WAYS)
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_every_point_is_the_optimum_on_its_own_branches(kind, way, kernel, intercept):
+@thinned("which, kernel, intercept", WAYS, ["linear", "rbf"], [False, True])
+def test_every_point_is_the_optimum_on_its_own_branches(which, kernel, intercept):
+    kind, way = which
     X, y = regression(24, 2, 3)
     model = made(kind, way, X, y, kernel=kernel, fit_intercept=intercept)
     path = Homotopy(model).trace()
@@ -79,25 +79,24 @@ def test_sample_weights_count_as_repeated_rows(kind):
 # ---------------------------------------------------------------------- conformance, ugly data
 
 
-@pytest.mark.parametrize(("kind", "way"), WAYS)
-@pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
-def test_conformance(kind, way, data):
+@thinned("which, data, intercept", WAYS, ["normal", "integer", "stacked"], [False, True])
+def test_conformance(which, data, intercept):
+    kind, way = which
     X, y = regression(21, 3, 1)
     if data == "integer":
         X, y = np.round(X), np.round(y)
     if data == "stacked":
         X, y = np.tile(X[:7], (3, 1)), np.tile(y[:7], 3)
-    for intercept in (False, True):
-        assert check_plugin(made(kind, way, X, y, fit_intercept=intercept)).complete
+    assert check_plugin(made(kind, way, X, y, fit_intercept=intercept)).complete
 
 
-@pytest.mark.parametrize(("kind", "way"), WAYS)
-@pytest.mark.parametrize(
-    "change",
-    ["one row", "wide", "long", "large features", "small features", "large C", "small C",
-     "zero row", "zero column", "constant targets"],
-)  # fmt: skip
-def test_shapes_and_scales(kind, way, change):
+CHANGES = ["one row", "wide", "long", "large features", "small features", "large C", "small C",
+           "zero row", "zero column", "constant targets"]  # fmt: skip
+
+
+@thinned("which, change", WAYS, CHANGES)
+def test_shapes_and_scales(which, change):
+    kind, way = which
     n, d = {"one row": (1, 2), "wide": (5, 40), "long": (120, 1)}.get(change, (18, 3))
     X, y = regression(n, d, 5)
     C = {"large C": 1e5, "small C": 1e-5}.get(change, 1.0)
@@ -137,7 +136,7 @@ def test_features_of_a_million_beside_slanted_pieces(kind):
 
 @pytest.mark.parametrize("kind", FURTHER)
 def test_ugly_data(kind):
-    wrong, declined = run_ugly(kind, range(40))
+    wrong, declined = run_ugly(kind, range(20))
     assert not wrong, "\n".join(wrong)
     assert len(declined) <= 1, "\n".join(declined)
 

@@ -39,9 +39,12 @@ def folds(kind, count=3):
 
 
 # Cheap ones: what is checked is how they behave, not what they choose.
-CHECKED = [
-    RobustSVCCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
+QUICK = [
     RobustSVCCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
+    RobustSVRCV(Cs=(1.0,), gammas=(0.1,), cv=2),
+]
+OTHERS = [
+    RobustSVCCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(0.1, 1.0), gammas=(0.1,), cv=3),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="s", cv=2),
     RobustSVRCV(Cs=(1.0,), gammas=(0.1,), path="epsilon", theta=0.5, cv=2),
@@ -60,8 +63,18 @@ def excused(estimator):
     return WEIGHTS if OLD and is_classifier(estimator) else {}
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=excused)
+@parametrize_with_checks(QUICK, expected_failed_checks=excused)
 def test_scikit_learn_has_no_objection(estimator, check):
+    passes(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=excused)
+def test_scikit_learn_has_no_objection_to_the_others(estimator, check):
+    passes(estimator, check)
+
+
+def passes(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
@@ -72,8 +85,9 @@ def test_scikit_learn_has_no_objection(estimator, check):
 
 @BOTH
 @PATHS
-def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way):
-    """Every C, every fold and 100 values of the path one by one, with models of their own."""
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way, count):
+    """Every C, every fold and `count` values of the path, with models of their own."""
     X, y = problem(kind)
     cv = folds(kind)
     search = SEARCH[kind](Cs=COSTS, gammas=(0.2, 0.8), path=way, cv=cv).fit(X, y)
@@ -108,7 +122,7 @@ def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way
 
             assert results[f"split{k}_test_score"][row] == pytest.approx(at(t, side), abs=1e-9)
             low, high = search.validation_curves_[row].traced
-            found.append([at(value) for value in np.linspace(low, high, 100)])
+            found.append([at(value) for value in np.linspace(low, high, count)])
             values.append(at(t, side))
         assert results["mean_test_score"][row] == pytest.approx(np.mean(values), abs=1e-9)
         assert results["mean_test_score"][row] >= np.mean(found, axis=0).max() - 1e-9

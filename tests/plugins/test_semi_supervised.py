@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from grids import thinned
 from hostile import faults
 from oracles import Infeasible, kernel_matrix, solve_primal, square_root
 from ramps import Branch, solve
@@ -144,9 +145,12 @@ def test_how_often_the_path_is_at_the_global_optimum():
 # ---------------------------------------------------------------------- the balance
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "precomputed"])
-@pytest.mark.parametrize("balance", [True, 0.2, 0.0, -0.5])
-@pytest.mark.parametrize("intercept", [False, True])
+@thinned(
+    "kernel, balance, intercept",
+    ["rbf", "linear", "poly", "precomputed"],
+    [True, 0.2, 0.0, -0.5],
+    [False, True],
+)
 def test_the_mean_over_unlabelled_rows_is_kept(kernel, balance, intercept):
     X, y, free, _ = two_clouds(9, 15, 2)
     rows = np.vstack([X, free])

@@ -5,13 +5,18 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
+from grids import thinned
 from mutations import NUMBERS, SIZES, middle, one_alpha, spoiled, spoils
 from problems import Case, case
 
 from homotopy import Path
 
-both_kinds = pytest.mark.parametrize("kind", ["hinge", "lad"])
-both_paths = pytest.mark.parametrize("path", ["theta", "s"])
+KINDS, PATHS, KERNELS, INTERCEPT = (
+    ("hinge", "lad"),
+    ("theta", "s"),
+    ("linear", "rbf"),
+    (False, True),
+)
 
 
 def survivors(found: Path) -> tuple[int, list[tuple[str, float, float]]]:
@@ -22,12 +27,12 @@ def survivors(found: Path) -> tuple[int, list[tuple[str, float, float]]]:
     return len(tried), [(o.what, o.size, o.spoilt) for o in tried if o.path.certify().ok]
 
 
-@both_kinds
-@both_paths
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("C", "data"), [(0.01, "normal"), (1.0, "integer"), (100.0, "normal")])
-def test_no_spoiled_path_passes(kind, path, kernel, intercept, C, data):
+COSTS = [(0.01, "normal"), (1.0, "integer"), (100.0, "normal")]
+
+
+@thinned("kind, path, kernel, intercept, cost", KINDS, PATHS, KERNELS, INTERCEPT, COSTS, keep=3)
+def test_no_spoiled_path_passes(kind, path, kernel, intercept, cost):
+    C, data = cost
     found = case(kind, 20, 3, C=C, kernel=kernel, intercept=intercept, path=path, data=data).trace()
     tried, missed = survivors(found)
     assert not missed
@@ -35,10 +40,7 @@ def test_no_spoiled_path_passes(kind, path, kernel, intercept, C, data):
     assert tried >= (20 if len(found.segments) > 1 else 8)
 
 
-@both_kinds
-@both_paths
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@thinned("kind, path, intercept, factor", KINDS, PATHS, INTERCEPT, [1e-6, 1e6])
 def test_no_spoiled_path_passes_at_any_scale_of_the_features(kind, path, intercept, factor):
     """The cost goes with the features, so that the path has as many break-points at any scale."""
     small = case(kind, 20, 5, kernel="linear", intercept=intercept, path=path)
@@ -47,10 +49,7 @@ def test_no_spoiled_path_passes_at_any_scale_of_the_features(kind, path, interce
     assert tried >= 30
 
 
-@both_paths
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("huge", [1e4, 1e9])
+@thinned("path, kernel, intercept, huge", PATHS, KERNELS, INTERCEPT, [1e4, 1e9])
 def test_no_spoiled_path_passes_beside_one_huge_target(path, kernel, intercept, huge):
     small = case("lad", 20, 6, kernel=kernel, intercept=intercept, path=path, s_stop=0.1)
     y = small.y.copy()
@@ -60,7 +59,7 @@ def test_no_spoiled_path_passes_beside_one_huge_target(path, kernel, intercept, 
     assert tried >= 30
 
 
-@both_kinds
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_one_coordinate_among_a_thousand(kind, C, size):

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from grids import thinned
 from problems import case, sample_points
 
 from homotopy import PathError
@@ -13,10 +14,13 @@ from homotopy import PathError
 PIECES = {"hinge": ("O",), "lad": ("O+", "O-")}
 
 
-@pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
-@pytest.mark.parametrize("way", ["theta", "s"])
-@pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("C", [0.1, 10.0])
+@thinned(
+    "kind, way, data, C",
+    ["hinge", "lad"],
+    ["theta", "s"],
+    ["normal", "integer", "stacked"],
+    [0.1, 10.0],
+)
 def test_stays_are_the_partition_at_every_t(kind, way, data, C):
     path = case(kind, 60, 3, data=data, path=way, intercept=True, C=C).trace()
     names = PIECES[kind]

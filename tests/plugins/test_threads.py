@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 import numpy as np
 import pytest
+from grids import thinned
 from problems import case
 from toys import Toy
 
 from homotopy import Homotopy, KernelGram, Knot, Slope
 from homotopy_plugins import HingeRamp
 
-N = 160
+N = 100
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +51,7 @@ def model(kernel, columns):
     return PROBLEM.model(kernel=kernel, coef0=1.0, cache_size=room_for(columns))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", ones_and_products])
-@pytest.mark.parametrize("columns", [3, 40, N])
+@thinned("kernel, columns", ["rbf", "poly", "linear", ones_and_products], [3, 40, N])
 def test_threads_that_trace_one_model_do_not_disturb_each_other(kernel, columns):
     alone = numbers(Homotopy(model(kernel, columns)).trace())
     shared = model(kernel, columns)
@@ -109,7 +109,7 @@ def test_threads_may_read_one_path(columns):
         assert list(pool.map(read, [*points, *points])) == alone + alone
 
 
-@pytest.mark.parametrize("columns", [3, 60, 300])
+@pytest.mark.parametrize("columns", [3, pytest.param(60, marks=pytest.mark.slow), 300])
 def test_a_callback_may_trace_the_same_model(columns):
     """The inner trace needs the room of the outer one, whose window goes back to its columns."""
     problem = case("hinge", 600, 3, C=10.0, intercept=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grids import thinned
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.svm import SVC
 
@@ -118,10 +119,10 @@ def test_raw_tables(load, kernel, C, path):
     certified(HingeRamp(X, y, C=C, kernel=kernel, fit_intercept=True, **HINGE[path]))
 
 
-@both_paths
-@both_costs
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("what", ["a year beside a price", "a timestamp", "units of 1e4", "1e-6"])
+UNITS = ["a year beside a price", "a timestamp", "units of 1e4", "1e-6"]
+
+
+@thinned("what, fit_intercept, C, path", UNITS, [False, True], [1.0, 100.0], ["s", "theta"])
 def test_columns_in_their_own_units(what, fit_intercept, C, path):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(120, 3))

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from grids import thinned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import kernel_matrix
@@ -54,20 +55,21 @@ def everywhere(path, count):
     return [(t, "after") for t in np.linspace(start, stop, count)] + sides
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("way", ["theta", "s"])
-@pytest.mark.parametrize("data", ["normal", "integer", "stacked"])
-@pytest.mark.parametrize(
-    ("kind", "loss"), [(kind, loss) for kind, losses in LOSSES_OF.items() for loss in losses]
-)
-def test_the_curve_is_the_loss_at_every_t(kind, loss, data, way, kernel):
+KINDS = [(kind, loss) for kind, losses in LOSSES_OF.items() for loss in losses]
+DATA = ("normal", "integer", "stacked")
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@thinned("which, data, way, kernel", KINDS, DATA, ["theta", "s"], ["rbf", "linear"])
+def test_the_curve_is_the_loss_at_every_t(which, data, way, kernel, count):
+    kind, loss = which
     problem = case(kind, 60, 3, data=data, path=way, kernel=kernel, intercept=True, C=2.0)
     path = problem.trace()
     assert path.certify().ok
     X, y = held_out(kind)
     curve = path.validation_curve(X, y, loss=loss)
     brute = Brute(problem, path, X, y, loss)
-    for t, side in everywhere(path, 1000):
+    for t, side in everywhere(path, count):
         f = brute.values(t, side)
         if loss == "zero-one" and np.abs(f).min() < 1e-10:
             # A value of 0 has the sign of its rounding.
@@ -77,14 +79,15 @@ def test_the_curve_is_the_loss_at_every_t(kind, loss, data, way, kernel):
     assert np.isin(path.breakpoints, curve.nodes).all()
 
 
+@pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["theta", "s"])
 @pytest.mark.parametrize("kind", ["hinge", "lad"])
-@pytest.mark.parametrize("seed", range(2))
-def test_no_grid_finds_what_the_curve_does_not(kind, way, seed):
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_grid_finds_what_the_curve_does_not(kind, way, seed, count):
     problem = case(kind, 50, seed, path=way, intercept=True, C=3.0)
     path = problem.trace()
     X, y = held_out(kind, 40, seed + 70)
-    grid = np.linspace(*path.traced, 10_000)
+    grid = np.linspace(*path.traced, count)
     values = [Brute(problem, path, X, y, "absolute").values(t) for t in grid]
     for loss in LOSSES_OF[kind]:
         curve = path.validation_curve(X, y, loss=loss)
