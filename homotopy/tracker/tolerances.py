@@ -54,7 +54,7 @@ class Tolerances:
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
         below this fraction of its diagonal.
     refine : float
-        A coordinate farther off than this, in parts of what is allowed (`homotopy.tracker.proof`),
+        A coordinate farther off than this, in parts of what is allowed (``homotopy/tracker/proof.py``),
         is solved for at once.
     repair : float
         One farther off than this is removed by settling, which respects every bound.
