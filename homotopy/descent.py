@@ -11,8 +11,8 @@ of curvature that is not positive where it is not, until one of them comes to th
 and goes on on the next.  When they stand still, the kink that is violated most is let go.
 
 The objective falls with every step that has a length.  At steps without one (several at the ends of
-their pieces) nobody goes back to a piece it has left: whoever would is held until all others stand
-still, as at a kink.
+their pieces) no coordinate goes back to a piece it has left: one that would is held until all
+others stand still, as at a kink.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Index = npt.NDArray[np.int64]
 DEFINITE = 1e-10
 # Responses this far (as a fraction of their size) beyond the corner of a kink violate it.
 VIOLATED = 1e-10
-# Who is short by no more than this (as a fraction of its response) stands still.
+# A coordinate short by no more than this fraction of its response stands still.
 STILL = 1e-13
 # A piece ends here if no more than this fraction of alpha is left of it.
 AT_END = 1e-14
@@ -279,8 +279,8 @@ class _Walk:
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
     def unstable(self) -> tuple[int, float] | None:
-        """Somebody held, at whom nothing pulls, and the way on which the objective falls all the
-        same; where it rises on both, it is held no longer."""
+        """A coordinate that is held and not pulled, and the way on which the objective falls even
+        so; where it rises on both, it is held no longer."""
         for i in sorted(self.held - self.probed):
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
@@ -336,8 +336,8 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
 
 
 def _newton(block: Array, border: Array, short: Array, sizes: Array) -> tuple[Array, bool]:
-    """The move that leaves nobody short, with the border balanced, and True; where the block is not
-    positive definite a direction of curvature that is not, and False."""
+    """The move that leaves no coordinate short, with the border balanced, and True; where the block
+    is not positive definite a direction of curvature that is not, and False."""
     if border.shape[1] == 0:
         factor, direction = leading(block, sizes)
         if direction is not None:

@@ -15,7 +15,7 @@ __all__ = ["cause_of_trouble"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of some sixteen digits so many have to be left.
+# Of some sixteen digits, this many have to be left.
 DIGITS = 6.0
 EPS = float(np.finfo(float).eps)
 # A column this many times its spread away from 0, and columns this far apart in size, cost digits.

@@ -45,9 +45,9 @@ class Homotopy:
     solver : callable
         The conditional-QP solver behind "osqp"; takes a `ConditionalQP`, returns alpha and b.
     max_breakpoints : int or None
-        Stop after so many break-points; the path traced so far is returned.
+        Stop after this many break-points; the path traced so far is returned.
     max_seconds : float or None
-        Stop after so many seconds, wherever the trace is, likewise.  Compilation on first use does
+        Stop after this many seconds, wherever the trace is.  Compilation on first use does
         not count.
     tolerances : Tolerances
         What is taken for zero; for tests, there is no need to change it.
@@ -257,7 +257,7 @@ class _Tiny(LossModel):
 def compile_now() -> float:
     """Compile everything that a first trace would have to wait for; return the seconds it took.
 
-    For images, CI and anybody who would rather wait now.  What is compiled is kept on disk beside
+    For images, CI, and if you would rather wait now.  What is compiled is kept on disk beside
     the package (or where NUMBA_CACHE_DIR says) and used by every process after.
     """
     begin = time.perf_counter()

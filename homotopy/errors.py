@@ -55,7 +55,7 @@ class TraceError(HomotopyError, RuntimeError):
 
 
 class TraceInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a path was traced: still a `KeyboardInterrupt`, so nobody swallows it.
+    """Ctrl-C while a path was traced: still a `KeyboardInterrupt`, so it is not swallowed.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from homotopy.tracker.compiling import source_digest
 
 __all__ = ["announce_compilation", "compiled", "one_thread"]
 
-# From so many coordinates on, products are long enough for several threads.
+# From this many coordinates on, products are long enough for several threads.
 MANY = 20_000
 
 

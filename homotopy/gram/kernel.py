@@ -2,13 +2,13 @@
 
 Columns are kept for two purposes that must not get into each other's way.  A trace works on the
 columns that it has asked for (`KernelGram.rows`); what it does depends, in the last bits, on which
-are there, so nobody else may put columns there or take them away.  And a column that was computed
+are there, so no other view may put columns there or take them away.  And a column that was computed
 once should not be computed again by the next trace, of another C, say.
 
 So each `Problem` has a view of its own, which begins empty and gives up its columns by its own
 account (`_Held`), and behind all views that one thread uses is one store (`_Store`), which computes
 what is not there yet.  Where another view has needed the room (a trace in the callback of a trace),
-what was taken is there again before anybody looks.  Threads share nothing that moves.
+what was taken is there again before it is read.  Threads share nothing that moves.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Store:
         held.count += missing.size
 
     def _room(self, count: int, held: _Held, missing: Index) -> Index:
-        """Places for so many columns: free ones, then those longest unused by other views."""
+        """Places for `count` columns: free ones, then those longest unused by other views."""
         free = np.flatnonzero(self.owner < 0)[:count]
         if free.size == count:
             return free

@@ -1,7 +1,7 @@
-"""Files that are whole or as they were, and arrays from files that nobody vouches for.
+"""Files that are whole or as they were, and arrays from files that may be spoiled.
 
-A file is written beside the one it replaces, brought to the disk and renamed: whoever looks, and
-whenever the process or the machine stops, there is the old file or the new one.
+A file is written beside the one it replaces, brought to the disk and renamed: at any moment, and
+wherever the process or the machine stops, there is the old file or the new one.
 
 A file is a zip archive of ``.npy`` members.  Reading one believes nothing: every member has a name,
 a type and a size that were expected, sizes are compared with what the file can hold before memory
@@ -33,7 +33,7 @@ __all__ = ["Archive", "ensure_writable", "name_of", "packed", "refusing", "repla
 FileName = str | os.PathLike[str]
 Shape = tuple[int, ...]
 
-# A byte of a deflated stream stands for at most so many.
+# A byte of a deflated stream stands for at most this many.
 DEFLATE = 1032
 # Bytes taken from an archive at a time.
 CHUNK = 1 << 20

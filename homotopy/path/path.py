@@ -309,7 +309,7 @@ class Path:
         """Check the path from alpha and the data alone; see `Certificate`.
 
         With `at` (one t or several) only the conditions at those t are checked, on both sides;
-        with `sample` those at about so many points: both ends, some evenly between, both sides of
+        with `sample` those at about this many points: both ends, some evenly between, both sides of
         the largest jumps.  Either takes a product or two for each point, where the whole takes one
         for each break-point.
         """
@@ -343,8 +343,8 @@ class Path:
         top : int
             How many coordinates the table holds at most.
         certify : bool or int
-            Whether the path is certified for the page; a number looks at about so many places only
-            (``certify(sample=...)``).
+            Whether the path is certified for the page; a number looks at about that many places
+            only (``certify(sample=...)``).
 
         Returns
         -------

@@ -38,7 +38,7 @@ FORMAT = 2
 CHECKPOINT = "checkpoint 1"
 # Bytes of the header at most; ours have some hundred.
 HEADER = 1 << 16
-# How the model was made, where whoever saved the path says so, and its bytes at most.
+# How the model was made, if it was saved with the path, and its bytes at most.
 RECIPE, MOST_RECIPE = "recipe", 1 << 26
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
 _SEGMENTS = {
@@ -330,7 +330,7 @@ def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
     free = (piece % 2 == 1) | (lines.curvature[who, piece // 2] > 0.0)
     finite = np.isfinite(lines.slope0[who, piece // 2])
     _require(bool(np.all(free | finite)), "a coordinate lies on a slope without end")
-    # Who is active is on a piece where alpha is free, and there are as many as such pieces.
+    # What is active is on a piece where alpha is free, and there are as many as such pieces.
     key = who * (count + 1) + since
     wanted = data["active"] * (count + 1) + owner + 1
     _require(not np.any(np.diff(np.sort(wanted)) == 0), "'active' names a coordinate twice")

@@ -162,7 +162,7 @@ class Content:
         found, left = [], FLIPPED_IN_ALL
         events = np.searchsorted(segment, np.arange(len(self.samples.path.segments) + 1))
         for site in self.samples.sites:
-            # Whoever changes on the way from one side to the other, first from and last to.
+            # What changes on the way from one side to the other, first from and last to.
             here = slice(events[site.before + 1], events[site.after + 1])
             came = dict(zip(row[here][::-1].tolist(), before[here][::-1].tolist(), strict=True))
             went = dict(zip(row[here].tolist(), to[here].tolist(), strict=True))
@@ -363,7 +363,7 @@ def _all_coloured(colors: list[int | None]) -> list[int]:
 
 
 def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
-    """The certificate of a path for those who have never seen one."""
+    """The certificate of a path for a reader who has never seen one."""
     points, jumps = int(path.breakpoints.size), len(path.jumps)
     if certify is False:
         return {
@@ -484,6 +484,6 @@ def _plain(value: float) -> float:
 
 
 def rounded(value: Any, digits: int = 6) -> Any:
-    """A number in so many digits for JSON, None where it is not finite."""
+    """A number, rounded, for JSON, None where it is not finite."""
     number = float(value)
     return _plain(float(f"{number:.{digits}g}")) if math.isfinite(number) else None

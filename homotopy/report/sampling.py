@@ -26,7 +26,7 @@ Index = npt.NDArray[np.int64]
 
 # Stretches on a page at most, and how many numbers may be computed for them on a large problem.
 STRETCHES, NUMBERS = 3000, 400_000_000
-# No fewer than so many, however large the problem.
+# No fewer than this, however large the problem.
 LEAST = 200
 # Jumps that are kept one by one at most; the largest.
 JUMPS = 1000

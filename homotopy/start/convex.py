@@ -58,10 +58,10 @@ HUGE = 1e200
 
 # Curvature along a pair below this fraction of its two diagonals is rounding.
 FLAT = 1e-12
-# So many sweeps say nothing about the pace of pairs; they go on while it promises an end within so
-# many times what Newton steps cost.
+# The first sweeps, this many, say nothing about the pace of pairs.  They go on while it promises an
+# end within this many times what Newton steps cost.
 UNTRIED, HOPE = 8, 2.0
-# Columns computed at a time: no more than there are already, about so many numbers, and within
+# Columns computed at a time: no more than there are already, about this many numbers, and between
 # these limits.
 BATCH, FEWEST, MOST = 40_000, 4, 64
 
@@ -70,11 +70,11 @@ BATCH, FEWEST, MOST = 40_000, 4, 64
 LEAN, TRUST = 0.2, 1000.0
 # How sigma grows from one anchor to the next, how many there are and how many steps at each.
 GROWTH, ANCHORS, NEWTONS = 4.0, 40, 100
-# So many whole steps that leave things as they are mean that rounding is all that is left.
+# This many whole steps that change nothing mean that rounding is all that is left.
 IDLE = 8
 # Trials of a line search and its largest step.
 TRIALS, FAR = 40, 64.0
-# Responses so many times the scale of the corners mean that the balance cannot be had.
+# Responses this many times the scale of the corners mean that the balance cannot be had.
 LOST = 1e12
 # Systems up to this size are factored, larger ones left to conjugate gradients.
 DIRECT = 2500
@@ -114,7 +114,7 @@ class ConvexSolution:
 
 
 def _nothing() -> None:
-    """Nobody listens."""
+    """No listener."""
 
 
 def solve_convex(
@@ -279,7 +279,7 @@ class Tables:
         _meet(z - lean * anchor, lean, *self.arrays, alpha, stiffness)
 
     def extend(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
-        """As `meet`, but everybody stays on the piece of its anchor, beyond the ends of it if need
+        """As `meet`, but every coordinate stays on the piece of its anchor, beyond its ends if need
         be; from a point it goes where z, beyond what the point allows, drives it."""
         below, above, low, high = self.around(anchor)
         piece = np.where(z < low, above, below)
@@ -450,7 +450,7 @@ def _choose_one(v, limits):  # type: ignore[no-untyped-def]
         off = rise if rise > fall else fall
         if off > 0.0:
             worst = off if off > worst else worst
-            # Looked up, because nobody can foresee the branch.
+            # Looked up, because the branch cannot be foreseen.
             eta = limits[2 + (fall > rise), j]
             if off * off > best * eta:
                 best, length = HUGE, np.inf
@@ -889,7 +889,7 @@ class _Leaning:
         least, idle, length = np.inf, 0, 0.0
         if self.form.foresees and run.iterations < run.limit:
             # z is still that of a smaller sigma and would drive alpha past the ends of its pieces,
-            # from where it comes back one by one.  Mostly nobody leaves its piece.
+            # from where it comes back one by one.  Mostly none leaves its piece.
             self._look(run.tables.extend, anchor, sigma)
             self._step(anchor, sigma, whole=True)
         for _ in range(NEWTONS):

@@ -203,7 +203,7 @@ class Draw:
         return weights
 
     def cost(self) -> float:
-        """C, seldom what anybody would choose."""
+        """C, seldom what you would choose."""
         C = float(self.pick(1.0, 1.0, 10.0, self.decade(-6, 6), self.decade(-6, 6)))
         if not 1e-2 <= C <= 1e2:
             self.note(f"C = {C:g}")

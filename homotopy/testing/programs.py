@@ -377,7 +377,7 @@ def ramp(draw: Draw) -> Made:
         border = border if np.linalg.matrix_rank(border) == m else sign[:, None].copy()
         draw.note(f"{border.shape[1]} border columns")
         if np.any(~np.isfinite(knot)):
-            # Who is never satisfied holds the border at one end; the equations could not hold.
+            # A row that is never satisfied holds the border at one end; the equations cannot hold.
             knot[:] = 1.0
     form = _form(draw, sign[:, None] * X)
     model = Declared(form, (1.0, 0.0), slopes, corners, bends=(0.0, bend, 0.0), border=border)

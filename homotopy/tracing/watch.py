@@ -71,7 +71,7 @@ class Watch:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is anything to keep to, or anybody to tell."""
+        """Whether there is a limit to keep to or a listener to tell."""
         limited = np.isfinite(self.deadline) or np.isfinite(self.budget)
         return bool(self.bar is not None or self.callback is not None or limited)
 

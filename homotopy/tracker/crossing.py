@@ -4,8 +4,8 @@ At a jump the coordinates that press on the jump corner change side.  For fixed 
 each flipped coordinate is translated vertically by ``mu * lift_i``, ``lift_i`` being the height
 of alpha_i above its new slope, so that the present point is optimal at mu = 1; `follow` takes mu
 to 0 with every coordinate kept to its own convex branch (at a jump corner it is *pinned*, its alpha
-unbounded on the far side).  Who ends pinned is flipped in turn, until nobody is.  The objective
-never rises, because the point left behind is feasible for the new partition.
+unbounded on the far side).  Those that end pinned are flipped in turn, until none is.  The
+objective never rises, because the point left behind is feasible for the new partition.
 
 On degenerate data a flip may move nothing: several partitions share one response, and which of
 them the path takes is decided by what happens *ahead* of t.  A partition that comes back at the
@@ -70,7 +70,7 @@ __all__ = ["run"]
 
 @njit(**PART)
 def fence_excused(core):  # type: ignore[no-untyped-def]
-    """Whoever was excused from its corners has them back."""
+    """Give coordinates excused from their corners their corners back."""
     here, event = core.here, core.event
     if event.excused:
         for i in range(here.u.size):
@@ -401,7 +401,7 @@ def let_go(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def end_round(core):  # type: ignore[no-untyped-def]
-    """mu is 0: nothing is lifted any more; see who is pinned."""
+    """mu is 0: nothing is lifted any more; list what is pinned."""
     here, mov, rec, route = core.here, core.mov, core.rec, core.route
     jumping, cursor, tol = core.jumping, core.cursor, core.tol
     for q in range(cursor.logged - jumping.jump_log):

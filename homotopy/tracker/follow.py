@@ -242,7 +242,7 @@ def step(core):  # type: ignore[no-untyped-def]
     length = min(first_corner(core), first_knot_end(core))
     length = min(length, left)
     if event.slack_speed > 0.0:
-        # Whoever is excused from its corner may not get far beyond it.
+        # A coordinate excused from its corner may not get far beyond it.
         for q in range(event.tied):
             if here.spot[here.tied[q]].excused == 1:
                 slack = slack_of(core, here.tied[q])

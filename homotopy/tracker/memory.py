@@ -96,7 +96,7 @@ class Memory:
         self.fill_model(np.zeros((n, corners), np.int8))
         self.lines = self.model_lines
         options = self.windows
-        # Nobody has rested on a jump corner yet (0 is long ago).
+        # Nothing has rested on a jump corner yet (0 is long ago).
         self.fixed.asks, self.event.linger = asks, 2
         self.scope.wanted_across = self.scope.wanted_along = 2 * options.fewest
         self.scope.enough_across, self.scope.enough_along = (
@@ -222,7 +222,7 @@ class Memory:
         self._capacity = 0
 
     def _reserve(self, capacity: int) -> None:
-        """Room for so many active coordinates, with what the arrays hold."""
+        """Room for `capacity` active coordinates, with what the arrays hold."""
         n, m = self.border.shape
         old, by_rows = self._capacity, self._phi is None
         self._capacity = capacity
@@ -273,7 +273,7 @@ class Memory:
         )
 
     def _record_room(self, segments: int, entries: int, log: int, jumps: int) -> None:
-        """Arrays for so much, with what they hold."""
+        """Arrays of these lengths, with what they hold."""
         m = self.border.shape[1]
         rec = state.Record(
             np.zeros(entries, dtype=np.int64),

@@ -13,7 +13,7 @@ share one form, so that going from one to another costs nothing:
 with one `lift` and one `shift` for each coordinate: lifted branches take a D-step across a jump,
 shifted polylines make a guess exact (see `homotopy.tracker.tracker`).
 
-`Now` is an array of one record: numbers with names, changed in place by whoever is told to.
+Single numbers are fields of records, each an array of one, changed in place.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # its corners, the size of its nearest one, and that of most where it is less; the length of its row
 # of features; its piece (slope j
 # is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and
-# marks; who is idle stands on a knot without being in the factor, because it depends on others
+# marks; an idle one stands on a knot without being in the factor, because it depends on others
 # there and none of them has an end.
 SPOT = _dtype(
     "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart nearest usual "
@@ -205,7 +205,7 @@ rounds       whole  flips so far
 jump_log     whole  where its changes of piece begin
 jump_steps   whole  steps before it
 crossings    whole  jumps at this t
-ahead        whole  who is pinned is judged just past t
+ahead        whole  pins are judged just past t
 hash         whole  a number for the present partition
 seen         whole  how many partitions were seen at this t
 flips        whole  how many are to change side
@@ -367,7 +367,7 @@ class Motion(NamedTuple):
     """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate or feature), along
     the path and across a jump; w', w, and w when last all were looked at; what active rows leave of
     one; the point (w on features, else u) before a jump and before its last round; partitions seen
-    at one t; who is to change side; the active coordinates before the jump and their alpha."""
+    at one t; those about to change side; the active coordinates before the jump and their alpha."""
 
     along: Any
     across: Any

@@ -5,8 +5,8 @@ problem.  Imagine every coordinate that stands on a corner an infinitesimal dist
 each its own generic multiple of one epsilon: then no two events coincide, every pivot is an
 ordinary one, and the path through the point is one of finitely many segments of infinitesimal
 length.  They are followed as any segment is: by speeds and the first event, with the distances kept
-in units of epsilon.  Nothing is perturbed in the numbers that are kept; epsilon only decides who is
-first.  Where nobody moves off its piece any more the next segment has positive length.
+in units of epsilon.  Nothing is perturbed in the numbers that are kept; epsilon only decides what
+is first.  Where nothing moves off its piece any more the next segment has positive length.
 
 The perturbed problem is a parametric problem of the same kind, in general position, that has the
 present point and pieces for a solution; so no partition returns and the order is finite, whatever
@@ -43,7 +43,7 @@ __all__ = ["idle_end", "linger", "turn"]
 GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 
 
-# ------------------------------------------------------------------ who is tied
+# ------------------------------------------------------------------ what is tied
 
 
 @njit(**PART)

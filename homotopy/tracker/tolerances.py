@@ -54,8 +54,8 @@ class Tolerances:
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
         below this fraction of its diagonal.
     refine : float
-        A coordinate farther off than this, in parts of what is allowed (``homotopy/tracker/proof.py``),
-        is solved for at once.
+        A coordinate farther off than this, in parts of what is allowed
+        (``homotopy/tracker/proof.py``), is solved for at once.
     repair : float
         One farther off than this is removed by settling, which respects every bound.
     carried : float
@@ -85,7 +85,7 @@ class Tolerances:
     late : float
         A jump that cannot be crossed where it is, is crossed this fraction of the span later.
     most_late : int
-        So many of those on one path mean that it gets nowhere.
+        A path with this many of those gets nowhere.
     slack : float
         An intercept with no more room than this fraction of the scale is determined.
     well : float
@@ -141,7 +141,7 @@ class Windows:
     most : int
         Coordinates looked at, at the most, where Q is given by columns.
     enough_across, enough_along : int
-        A window should last so many steps.
+        Steps that a window should last.
     rest : int
         Steps without a window after one that did not last.
     """

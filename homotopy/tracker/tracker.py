@@ -46,8 +46,7 @@ __all__ = ["Tracker"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Compiled code lets others (Ctrl-C, limits, callbacks) in after so many steps, or fewer: about so
-# many seconds.
+# Compiled code yields (to Ctrl-C, limits, callbacks) every BURST steps or WHILE seconds.
 BURST = 512
 WHILE = 0.05
 # Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
@@ -82,7 +81,7 @@ OUTCOMES: dict[int, Outcome] = {
     state.SOLVE: Wants.CROSSING,
 }
 INF, TINY = np.inf, 1e-300
-# Where the alphas have fallen so many times u is recomputed after so many steps.
+# Once the alphas have fallen by this factor, u is recomputed after this many steps.
 FALLEN, OFTEN = 10.0, 20
 # An alpha that ran away is told by what it leaves, not by a warning.
 QUIET = np.errstate(over="ignore", invalid="ignore")
@@ -284,7 +283,7 @@ class Tracker(Memory):
         return f"{word} {self.problem.model.parameter}={t:.17g}"
 
     def _held(self) -> Index:
-        """Whose rows must stay: the active, who is to flip, and those a window goes back to."""
+        """Rows that must stay: the active, those about to flip, those a window goes back to."""
         scope = self.scope
         held = [
             self.active,

@@ -9,8 +9,8 @@ look.
 *By place*, where Q is given by features and w is at hand: those farther from their corners than
 ``|w - w_seen|`` (with b and t) can take them need no look.
 
-Who is left out cannot meet a corner before the window ends.  While one is open u of the others is
-stale; `widen` brings it up to date and looks at all again.
+A coordinate left out cannot meet a corner before the window ends.  While one is open u of the
+others is stale; `widen` brings it up to date and looks at all again.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ def close_window(core):  # type: ignore[no-untyped-def]
         for c in range(act.column.size):
             column = act.column[c]
             du[i] += (column.b - column.begun) * here.border[i, c]
-    # Whoever was or is active has moved by more than its slope.
+    # What was or is active has moved by more than its slope.
     count = 0
     for k in range(scope.size_seen):
         i = win.index_seen[k]
@@ -435,7 +435,7 @@ def look_around(core):  # type: ignore[no-untyped-def]
     route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = here.u.size, mov.w.size
-    # A look costs as much as so many coordinates looked at; the steps should cost no less.
+    # A look costs as much as this many coordinates looked at; the steps should cost no less.
     cost = 3.0 * n + opt.look / max(width, 1)
     gone = (cursor.steps - scope.steps_looked) * scope.wanted
     if gone < 0.5 * cost:

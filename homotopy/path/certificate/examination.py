@@ -1,7 +1,7 @@
 """Goes along a path, place by place, and keeps account of what holds.
 
 Where two segments meet alpha and b are as a rule the same numbers on both sides; such a point is
-computed once, and on its other side only those who changed their piece are looked at again.
+computed once, and on its other side only those that changed their piece are looked at again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHECKS = (
     "polyline", "border", "gap", "objective", "continuity", "jumps", "corners", "curvature",
 )  # fmt: skip
 SIDES = ("before", "after")
-# Places of one product with Q: so many numbers, but no fewer and no more places than these.
+# Places of one product with Q: this many numbers, but no fewer and no more places than these.
 NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
 # Numbers of one array of corners (half a megabyte stays in the cache).
 CHUNK = 65536
@@ -47,7 +47,7 @@ NULL = 1e-13
 # A move so small needs no explanation.
 NOTHING = 1e-12
 # At how many places `Path.objective` is called, at most: it takes a product of its own each time.
-# Fewer on a short path, at one in so many places.
+# Fewer on a short path: one in this many places.
 OBJECTIVES, APART = 32, 16
 # How many of the largest jumps a sample looks at.
 JUMPS = 2
@@ -229,7 +229,7 @@ class Examination:
             tally.add(np.inf, path.traced[1], len(s) - 1)
 
     def _begins_at(self, start: float) -> bool:
-        """Whether the path begins where the model says; if that is at an infinite t, nobody may
+        """Whether the path begins where the model says; if that is at an infinite t, nothing may
         have met a jump on the way in from there."""
         declared = self.problem.start
         if np.isfinite(declared):
@@ -293,7 +293,7 @@ class Examination:
         for name, (column, count) in names.items():
             residuals = points.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
-        # Those who change their piece where nothing else changes are on the new one as well.
+        # Those that change their piece where nothing else changes are on the new one as well.
         again = here[here != stretch.fresh[stretch.base[here]]]
         places = stretch.places.part(again)
         self.tallies["polyline"].add_each(points.renamed[again], places.t, places.segment, n)
@@ -349,7 +349,7 @@ class Examination:
                 return
 
     def _crossing(self, points: Points, stretch: Stretch, place: int, row: int) -> None:
-        """Nobody changes branch but at a jump that is recorded."""
+        """Nothing changes branch but at a jump that is recorded."""
         before = stretch.named[place - 1] if place else stretch.before
         old, new = self.passed[before // 2], self.passed[stretch.named[place] // 2]
         i = np.flatnonzero(old != new)
@@ -423,7 +423,7 @@ class Examination:
         self.tallies["jumps"].add(np.inf if wrong else off, before.t, after.segment)
 
     def _flipped(self, before: Place, after: Place, recorded: list[Index]) -> bool:
-        """Whether those who change branch are those recorded; of several jumps at one t some may
+        """Whether those that change branch are those recorded; of several jumps at one t some may
         have gone back, and a jump without a height may be passed unnoticed."""
         if before is after:
             return True
@@ -436,7 +436,7 @@ class Examination:
         return not (i.size and before.points.real(before.row, i).any())
 
     def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
-        """Nobody stays on a jump corner all along a segment without being held there."""
+        """Nothing stays on a jump corner all along a segment without being held there."""
         s, places = self.path.segments, stretch.places.part(here)
         brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
         row, k, t = stretch.base[here] - start, places.segment, places.t

@@ -38,7 +38,7 @@ class Holders:
         self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
         self.told: set[int] = set()
         self.known: dict[int, npt.NDArray[np.int64]] = {}
-        # How often each has been seen on a knot: those who stay there save looking for others.
+        # How often each has been seen on a knot: those that stay there save looking for others.
         self.stayed = np.zeros(diag.size, np.int64)
 
     def loose(self, points: Points, row: int, near: Index) -> int:

@@ -17,7 +17,7 @@ __all__ = ["TINY", "TRAVEL", "Declaration", "finite", "fixed", "size"]
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-# t is found by a division and two sums with rounded numbers: so many more roundings than a corner.
+# t is found by a division and two sums of rounded numbers: this many more roundings than a corner.
 TRAVEL = 4.0
 
 

@@ -86,7 +86,7 @@ def enter(segment, t, weight, same, stored, events, slopes, bends, passed, state
 
     `same` are those where the segment before has just ended, with the same b.  Where alpha is the
     same there as well the row is not kept again: it is that of number ``base``.  `crossed` are
-    those at which somebody changes branch.
+    those at which a coordinate changes branch.
     """
     offset, active, first, final = stored
     event, changed, changed_to = events
@@ -271,7 +271,7 @@ def _off_as(line, p, u, alpha, i, scale, room, terms, rounded):  # type: ignore[
 
 @njit(**PART)
 def _pass_seams(line, p, place, far, u, alpha, i, scale, room, terms, rounded):  # type: ignore[no-untyped-def]
-    """A corner without a height is none: who is beyond it is on the next piece as well."""
+    """A corner without a height is none: what is beyond it is on the next piece as well."""
     to = 1 if u > place else -1
     while 0 <= (p + to) // 2 < line[1].shape[0] and p + to > 0 and on.level(line, (p + to) // 2, i):
         p += 2 * to

@@ -73,7 +73,7 @@ class Places:
 class Stretch:
     """Places in a row.  `follows`: the place is where the segment before has just ended; `equal`:
     and alpha and b are the same there; `base`: the row of `alpha` and `b` that it has; `fresh`: the
-    first place of each row; `crossed`: and somebody changes branch there, from `before` on."""
+    first place of each row; `crossed`: and a coordinate changes branch there, from `before` on."""
 
     places: Places
     alpha: Array
@@ -182,13 +182,13 @@ class Points:
         )
 
     def _standing(self, row: int) -> tuple[Array, Array, Bools]:
-        """The jump corners, one row for each; how near is on one of them, and who is."""
+        """The jump corners, one row for each; how near is on one of them, and which are."""
         at = self.corners[row, self.known.declared.jump]
         near = STANDING * np.maximum(self.scale[row], size(at))
         return at, near, np.asarray(np.abs(self.u[row] - at) <= near)
 
     def stays(self, row: int, other: Points, before: int) -> Bools:
-        """Who stands on a jump that has a height, here and at the row `before` of `other`; nobody
+        """What stands on a jump that has a height, here and at the row `before` of `other`; nobody
         does where the corner has moved by so little that the two are one place."""
         (at, near, here), (start, wide, there) = self._standing(row), other._standing(before)
         far = np.abs(at - start)

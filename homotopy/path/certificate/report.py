@@ -50,8 +50,8 @@ class Certificate:
           those count in the objective only, as does a move of w that b makes up for);
         * jumps: by how much the objective falls short of the fall that the move of w demands,
           ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), how far the recorded
-          objectives are from the recomputed ones, that those who change branch are those recorded,
-          and that a recorded move is one;
+          objectives are from the recomputed ones, that the coordinates that change branch are
+          those recorded, and that a recorded move is one;
         * corners: coordinates that stay on a jump corner all along a segment without being held
           there by those on knots;
         * curvature: where Q is not semidefinite, by how much the active block of a segment fails
