@@ -21,15 +21,9 @@ from numba import njit
 
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.follow import begin_segment, end_segment, follow, seal
-from homotopy.tracker.pivots import (
-    admit,
-    flat_rate,
-    leave,
-    pull_on,
-    ready_for,
-    set_fence,
-    to_slope,
-)
+from homotopy.tracker.leaving import leave, ready_for, to_slope
+from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
+from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.rates import corner_now, near_a_of, slope_value
 from homotopy.tracker.reference import by_reference

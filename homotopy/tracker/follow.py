@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.pivots import room_of, set_fence, slack_of
+from homotopy.tracker.pieces import room_of, set_fence
+from homotopy.tracker.pivots import slack_of
 from homotopy.tracker.proof import off_course, refine, take_up
 from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha
 from homotopy.tracker.state import (

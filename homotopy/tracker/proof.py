@@ -25,7 +25,8 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
-from homotopy.tracker.pivots import leave, ready_for, room_of
+from homotopy.tracker.leaving import leave, ready_for
+from homotopy.tracker.pieces import room_of
 from homotopy.tracker.rates import (
     add_row,
     corner_now,

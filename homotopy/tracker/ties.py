@@ -23,7 +23,9 @@ from numba import njit
 from homotopy.model.polyline import JUMP
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import back_substitute, forward_substitute
-from homotopy.tracker.pivots import cross, excuse, pivot_of, room_of, slide
+from homotopy.tracker.independence import pivot_of
+from homotopy.tracker.pieces import room_of
+from homotopy.tracker.pivots import cross, excuse, slide
 from homotopy.tracker.rates import (
     all_rates,
     corner_rate,
