@@ -2,8 +2,9 @@
 
 `state` says what it works on, `tolerances` what it takes for zero.  Read `follow` first: look,
 choose (`ties`), pivot (`pivots`, with `pieces`, `independence`, `leaving` and `exchange`), aim
-(`rates`, `factor`), step, record; `crossing` takes it across jumps, `proof` tells how far it is off and corrects it, by the `sizes` of its terms; `windows` spare
-it coordinates that are far from everything, `tracker` owns it all.
+(`rates`, `factor`), step, record; `crossing` takes it across jumps, `proof` tells how far it is off
+and corrects it, by the `sizes` of its terms; `windows` spare it coordinates that are far from
+everything, `tracker` owns it all.
 """
 
 from homotopy.tracker.outcomes import Failed, Failure, Kind, OnRidge, Outcome, Wants
