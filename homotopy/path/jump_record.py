@@ -10,7 +10,7 @@ __all__ = ["METHODS", "JumpRecord"]
 
 Index = npt.NDArray[np.int64]
 
-# How a jump may be crossed; the order is that of the numbers in files.
+# How a jump may be crossed, from the usual to the unusual; files hold the place in this list.
 METHODS = ("homotopy", "osqp", "custom", "late", "descent")
 
 

@@ -156,7 +156,8 @@ class Jumps:
                 f"the jump at {self.problem.model.parameter}={t:.17g} could not be made exact: it "
                 f"is off by {tracker.off:.2g} times what rounding explains"
             )
-        tracker.jumping.solved_by = METHODS.index(self.method)
+        # Of several rounds the most unusual one names the jump.
+        tracker.jumping.solved_by = max(int(tracker.jumping.solved_by), METHODS.index(self.method))
         self._choose_usual()
 
     def _solve(self, snap: Snapshot, target: Array) -> None:

@@ -22,6 +22,7 @@ from homotopy import (
     Status,
     TraceError,
 )
+from homotopy.tracker import Failed, Failure, Tracker, Wants, state
 
 HINGE = case("hinge", 50, 2, kernel="linear", C=5.0, intercept=True)
 LAD = case("lad", 50, 1, C=5.0, intercept=True, s=0.3)
@@ -290,3 +291,39 @@ def test_a_trace_error_carries_the_path_so_far():
     with pytest.raises(TraceError, match="Telling: the walls cross at t=1") as caught:
         Homotopy(Telling(np.ones((2, 2)), (0.0, 2.0), pieces)).trace()
     assert caught.value.path.status is Status.NO_OPTIMUM
+
+
+def test_no_optimum_is_not_claimed_where_every_alpha_is_bounded(monkeypatch):
+    """The tracker may come to that conclusion by rounding alone."""
+    real = Tracker._call
+
+    def lost(tracker):
+        code = real(tracker)
+        return state.UNBOUNDED if tracker.cursor.segments > 3 else code
+
+    monkeypatch.setattr(Tracker, "_call", lost)
+    with pytest.raises(TraceError, match="could not be resolved") as caught:
+        Homotopy(HINGE.model()).trace()
+    assert "no optimum" not in str(caught.value)
+    assert caught.value.path.status is Status.FAILED
+
+
+def test_a_jump_that_fails_is_crossed_by_the_solver_and_then_late(monkeypatch):
+    """And its record says so."""
+    real = Tracker.advance
+    failed = []
+
+    def fail(tracker, listen):
+        outcome = real(tracker, listen)
+        if outcome is Wants.CROSSING and len(failed) < most:
+            failed.append(tracker.route.t)
+            return Failed(Failure("as if"), crossing=True)
+        return outcome
+
+    monkeypatch.setattr(Tracker, "advance", fail)
+    for d_step, most, expected in (("osqp", 0, "osqp"), ("osqp", 1, "late")):
+        failed.clear()
+        path = Homotopy(HINGE.model(), d_step=d_step).trace()
+        assert path.jumps[0].solver == expected
+        assert path.counts["late_jumps"] == most
+        assert path.certify().ok, str(path.certify())

@@ -562,6 +562,7 @@ def test_a_trace_that_is_stopped_at_every_break_point_goes_on_bit_for_bit(tmp_pa
     t = np.linspace(0.0, whole.traced[0], 50)
     assert np.array_equal(path.solution(t), whole.solution(t))
     assert [jump.t for jump in path.jumps] == [jump.t for jump in whole.jumps]
+    assert "descent" in {jump.solver for jump in whole.jumps}
 
 
 def test_a_checkpoint_between_a_ridge_and_the_way_down_holds_the_ridge(tmp_path, monkeypatch):
