@@ -17,8 +17,8 @@ __all__ = ["Unproven", "declined", "is_proven"]
 # An objective that rises at a jump by no more than this fraction does not.
 LEVEL = 1e-10
 # The certificate checks a path before it is returned if rounding is more than this part of a
-# response, or if the path has no more numbers than this, which takes no time.
-STRAIN, SMALL = 1e-3, 2000
+# response, or if it has no more coordinates and numbers than these, which takes no time.
+STRAIN, FEW, SMALL = 1e-3, 100, 2000
 
 
 class Unproven(TraceError):
@@ -59,8 +59,8 @@ def is_proven(path: Path, tracker: Tracker, *, forced: bool, unsure: float | Non
     A jump was not crossed where it is, or not by the tracker, if `forced`.  Points beyond t =
     `unsure` have not been looked at.
     """
-    problem = path.problem
-    small = len(path.segments) * problem.gram.size <= SMALL
+    n = path.problem.gram.size
+    small = n <= FEW and n * len(path.segments) <= SMALL
     off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > STRAIN
     if small or forced or off or _climbs(path) or tracker.rests():
         return path.certify().ok
