@@ -1,7 +1,7 @@
 """Following a route: *look, choose, pivot, aim, step, record*, from break-point to break-point.
 
-`follow` is the one loop behind C-step, D-step, start and repair; which of them it is, is told by
-the route in `Now` alone.  It comes back when the route has ended or when it wants something that
+`follow` is the one loop behind C-step, D-step, start and repair; only the route (`core.route`)
+tells which.  It comes back when the route has ended or when it wants something that
 compiled code cannot do (a row of Q, more room, a recomputation of u), with everything as it should
 be to go on.
 """
