@@ -57,7 +57,7 @@ def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-d
     a matter of its terms), `apart` the least distance between two of its corners, `usual` the
     nearest corner, but no more than the median over all, or `otherwise` if all corners are 0.
     """
-    count = 0
+    count = np.int64(0)
     for i in range(spot.size):
         least = apart = np.inf
         before = np.nan
