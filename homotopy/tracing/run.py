@@ -143,6 +143,8 @@ class Run:
             while tracker.in_jump:
                 self._advance()
             tracker.cursor.stop_segments = FOREVER
+            # The point is another one: how far it is off is measured anew.
+            tracker.refresh()
 
     def under_way(self) -> bool:
         """Whether there is anything left to trace."""

@@ -14,6 +14,7 @@ from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.rates import add_row, response
 from homotopy.tracker.state import ROWS
 from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.windows import smallest
 
 __all__ = ["corner_sizes", "factor_error", "measure"]
 
@@ -23,30 +24,6 @@ CORNER = 1e-4
 # It is also at least this fraction of the part of the border in it.
 BORDER = 0.01
 GOLDEN, TINY = 0.6180339887498949, 1e-300
-
-
-@njit(**PART)
-def middle_of(values, count):  # type: ignore[no-untyped-def]
-    """The median of the first `count` values (the larger of two), which are reordered."""
-    low, high, wanted = 0, count - 1, count // 2
-    while low < high:
-        pivot, i, j = values[(low + high) // 2], low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if wanted <= j:
-            high = j
-        elif wanted >= i:
-            low = i
-        else:
-            break
-    return values[wanted]
 
 
 @njit(**OUTER)
@@ -75,7 +52,7 @@ def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-d
         if spot[i].nearest > 0.0:
             work[count] = spot[i].nearest
             count += 1
-    middle = middle_of(work, count) if count else otherwise
+    middle = smallest(work[:count], count // 2) if count else otherwise
     for i in range(spot.size):
         nearest = spot[i].nearest
         spot[i].usual = min(nearest, middle) if nearest > 0.0 else middle
@@ -168,7 +145,7 @@ def usual_terms(core, work):  # type: ignore[no-untyped-def]
         i = act.index[k] if system.actives else k
         terms = here.spot[i].length * sizes.mass + here.spot[i].nearest
         work[k] = terms + border_part(core, i)
-    return middle_of(work, count) / most
+    return smallest(work[:count], count // 2) / most
 
 
 @njit(**PART)
