@@ -230,7 +230,9 @@ class Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
         return attrs.evolve(
             self,
-            tolerances=attrs.evolve(self.tolerances, refresh=1, most_late=2),
+            tolerances=attrs.evolve(
+                self.tolerances, refresh=1, most_late=2, cancelled=1e3, settlings=8
+            ),
             windows=self.windows.closed(),
         )
 

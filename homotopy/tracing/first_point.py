@@ -115,9 +115,10 @@ class FirstPoint:
         self._stand_at(guess)
         if not problem.gram.semidefinite:
             go_downhill(tracker, self.snap, None)
-        tracker.settle(problem.start, self.snap, self.target)
-        if not tracker.off <= tol.repair:
+        for _ in range(tol.settlings):
             tracker.settle(problem.start, self.snap, self.target)
+            if tracker.off <= tol.repair:
+                break
         if not tracker.off <= tol.accepted:
             raise TraceError(
                 f"the start could not be made exact: it is off by {tracker.off:.2g} times what "

@@ -16,6 +16,7 @@ from homotopy.tracker.pieces import room_of
 from homotopy.tracker.rates import (
     ROUNDS,
     add_row,
+    add_sizes,
     finish,
     imply_all,
     near_a_of,
@@ -32,6 +33,8 @@ __all__ = ["exchange"]
 
 # Room in the log for what one pivot may write.
 SPARE = 8
+# Roundings of a sum of alphas times features.
+SUMMED = 8.0
 
 
 @njit(**SUM)
@@ -167,6 +170,8 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
         for k in range(size):
             add_row(core, fixed.mode, act.index[k], length * v[k], dw)
         add_row(core, fixed.mode, i, length, dw)
+        if core.sizes.own_w:
+            drop_rounding(core, i, length)
         for c in range(dw.size):
             mov.w[c] += dw[c]
         for k in range(du.size):
@@ -180,6 +185,21 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
     imply_all(core)
     event.moved_here = 1
     system.rated = 0
+
+
+@njit(**PART)
+def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
+    """Set those entries of ``mov.dw`` to 0 that are no more than the rounding of their sums."""
+    act, mov, fixed, system = core.act, core.mov, core.fixed, core.system
+    dw, mass, v = mov.dw, mov.rest, act.work[1]
+    for c in range(mass.size):
+        mass[c] = 0.0
+    add_sizes(core, i, abs(length), mass)
+    for k in range(system.actives):
+        add_sizes(core, act.index[k], abs(length * v[k]), mass)
+    for c in range(dw.size):
+        if abs(dw[c]) <= SUMMED * EPS * mass[c]:
+            dw[c] = 0.0
 
 
 @njit(**PART)

@@ -15,7 +15,7 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.pieces import room_of, set_fence
 from homotopy.tracker.pivots import slack_of
 from homotopy.tracker.proof import off_course, refine, take_up
-from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha
+from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha, still_of
 from homotopy.tracker.state import (
     ARRIVED,
     BY_PLACE,
@@ -70,13 +70,13 @@ def first_corner(core):  # type: ignore[no-untyped-def]
         if down > up:
             gap, speed = under, down
         if speed > 0.0 and gap < best * speed:
-            still = per_left * near_of(core, i) + system.rate_noise * fence.root
+            still = per_left * near_of(core, i) + still_of(core, i)
             if speed > still:
                 best = max(gap, 0.0) / speed
         if min(up, down) > 0.0:
             # Both corners come nearer: a narrowing piece.
             gap, speed = (under, down) if down <= up else (over, up)
-            still = per_left * near_of(core, i) + system.rate_noise * fence.root
+            still = per_left * near_of(core, i) + still_of(core, i)
             if speed > still and gap < best * speed:
                 best = max(gap, 0.0) / speed
     return best
@@ -354,6 +354,7 @@ def follow(core):  # type: ignore[no-untyped-def]
     )
     while True:
         code = look(core)
+        system.blur = 4.0 * EPS * abs(route.tau)
         if code == GO:
             code = turn(core)
         if code != GO:
@@ -368,7 +369,6 @@ def follow(core):  # type: ignore[no-untyped-def]
         event.looks = 0
         if not system.rated:
             all_rates(core)
-            system.blur = 4.0 * EPS * abs(route.tau)
         if not route.pin and linger(core):
             return WALLS
         code = step(core)

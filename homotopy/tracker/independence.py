@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import back_substitute, forward_substitute, remove_column, rotate
-from homotopy.tracker.rates import add_row, aim_of, product_with, response
+from homotopy.tracker.rates import add_row, aim_of, near_of, product_with, response
 from homotopy.tracker.state import BY_TURN, ROWS
 from homotopy.tracker.tolerances import EPS
 
@@ -16,6 +17,10 @@ __all__ = ["append", "pivot_of", "remove", "rounding_of", "tried"]
 
 # A squared pivot below this fraction of its diagonal has lost digits to cancellation.
 CANCELLED = 1e-4
+# Corrections of one that has; it is done when one of them no longer halves it.
+TRIES = 6
+# Roundings of what the active rows leave of one.
+SHARP = 32.0
 
 
 @njit(**PART)
@@ -78,7 +83,8 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
     for k in range(size):
         v[k] = x[k]
     back_substitute(act.factor, size, v)
-    for attempt in range(2):
+    last, tries = np.inf, TRIES if core.tol.cancelled < np.inf else 2
+    for attempt in range(tries):
         for c in range(rest.size):
             rest[c] = 0.0
         add_row(core, fixed.mode, i, 1.0, rest)
@@ -97,18 +103,19 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
             j = act.index[k]
             own = diagonal_of(core, j) * v[k]
             pivot += own * v[k]
-            if attempt == 0:
-                total = response(core, j, rest) - own
-                for c in range(act.column.size):
-                    total += fixed.rho * here.border[j, c] * act.column[c].rest
-                seen[k] = total
-        if attempt == 0:
-            forward_substitute(act.factor, size, seen)
-            for k in range(size):
-                x[k] += seen[k]
-            back_substitute(act.factor, size, seen)
-            for k in range(size):
-                v[k] += seen[k]
+            total = response(core, j, rest) - own
+            for c in range(act.column.size):
+                total += fixed.rho * here.border[j, c] * act.column[c].rest
+            seen[k] = total
+        if attempt == tries - 1 or (attempt and pivot > 0.5 * last):
+            break
+        last = pivot
+        forward_substitute(act.factor, size, seen)
+        for k in range(size):
+            x[k] += seen[k]
+        back_substitute(act.factor, size, seen)
+        for k in range(size):
+            v[k] += seen[k]
     return pivot
 
 
@@ -133,6 +140,20 @@ def rounding_of(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
+    """Whether a pivot that is small beside its diagonal is one all the same.
+
+    On features it is the square of a length, which is known to a few eps of its terms.  Taken for
+    0, it would let alpha_i move through its whole range and u_i by the pivot times that.
+    """
+    here, act, mov, system = core.here, core.act, core.mov, core.system
+    if system.actives >= mov.w.size + act.column.size:
+        return False
+    known = (SHARP * EPS) ** 2 * (1.0 + system.actives) * mass
+    return pivot > known and pivot * here.spot[i].height > near_of(core, i)
+
+
+@njit(**PART)
 def tried(core, i, least):  # type: ignore[no-untyped-def]
     """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
     a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
@@ -142,6 +163,8 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
         return pivot, 1
     rounding, mass = rounding_of(core, i)
     if pivot > max(rounding, least * mass):
+        return pivot, 1
+    if fixed.mode != ROWS and tol.cancelled < np.inf and counts(core, i, pivot, mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
     if fixed.floor < 0.5 or (pivot < -100.0 * rounding and pivot < -1e-8 * mass):

@@ -68,7 +68,7 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     """What u_i may be away from `place`, a corner that is a sum of `terms`."""
     here, act, sizes, system = core.here, core.act, core.sizes, core.system
     spot, u = here.spot[i], abs(here.u[i])
-    parts = math.sqrt(abs(spot.own)) * sizes.mass + terms
+    parts = math.sqrt(abs(spot.own)) * sizes.terms + terms
     share = 0.0
     for c in range(act.column.size):
         parts += abs(here.border[i, c] * act.column[c].b)

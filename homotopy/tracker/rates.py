@@ -106,6 +106,15 @@ def still_alpha(core, i):  # type: ignore[no-untyped-def]
     return still
 
 
+@njit(**PART)
+def still_of(core, i):  # type: ignore[no-untyped-def]
+    """A speed of u_i that is rounding; on a slanted piece, where u is what alpha says, of alpha."""
+    here, fixed, system = core.here, core.fixed, core.system
+    if fixed.slanted and here.spot[i].bend > 0.0:
+        return still_alpha(core, i) / here.spot[i].bend
+    return system.rate_noise * here.fence[i].root
+
+
 # ------------------------------------------------------------------ slanted pieces
 
 
@@ -217,6 +226,19 @@ def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
             out[form.indices[p]] += weight * form.data[p]
 
 
+@njit(**PART)
+def add_sizes(core, i, weight, out):  # type: ignore[no-untyped-def]
+    """``out += weight * |phi_i|``, entry by entry."""
+    form = core.form
+    if form.phi.size:
+        phi = form.phi
+        for c in range(out.size):
+            out[c] += weight * abs(phi[i, c])
+    else:
+        for p in range(form.indptr[i], form.indptr[i + 1]):
+            out[form.indices[p]] += weight * abs(form.data[p])
+
+
 # ------------------------------------------------------------------ the segment
 
 
@@ -315,7 +337,8 @@ def unsupported(core, rank):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def solve(core):  # type: ignore[no-untyped-def]
     """alpha_A', b' and w' for the present pieces; False where b must slide first."""
-    act, route, fixed, system, tol = core.act, core.route, core.fixed, core.system, core.tol
+    act, route, fixed, sizes = core.act, core.route, core.fixed, core.sizes
+    system, tol = core.system, core.tol
     if system.ready < 2:
         prepare(core)
     size, m = system.actives, act.column.size
@@ -328,9 +351,12 @@ def solve(core):  # type: ignore[no-untyped-def]
     mass = spread_rates(core)
     if fixed.mode != ROWS and size:
         for _ in range(ROUNDS):
+            if sizes.own_w:
+                mass = speed_of_w(core)
             if not missed(core, mass):
                 break
-            mass = spread_rates(core)
+            if not sizes.own_w:
+                mass = spread_rates(core)
     fastest = 0.0
     for k in range(size):
         fastest = max(fastest, abs(act.rate[k]))
@@ -406,7 +432,26 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
         act.column[c].rate += act.column[c].rest
     for k in range(size):
         act.rate[k] += by[k]
+    if core.sizes.own_w:
+        for c in range(act.column.size):
+            column = act.column[c]
+            column.lift = column.rate + fixed.rho * column.target_rate
+        for k in range(size):
+            add_row(core, fixed.mode, act.index[k], by[k], core.mov.dw)
     return True
+
+
+@njit(**PART)
+def speed_of_w(core):  # type: ignore[no-untyped-def]
+    """``|w'|``, and what b' counts for beside it."""
+    act, mov, fixed = core.act, core.mov, core.fixed
+    square = 0.0
+    for c in range(mov.dw.size):
+        square += mov.dw[c] * mov.dw[c]
+    speed = math.sqrt(square)
+    for c in range(act.column.size):
+        speed += abs(act.column[c].lift) / math.sqrt(fixed.rho)
+    return speed
 
 
 @njit(**SUM)

@@ -118,6 +118,11 @@ def measure(core):  # type: ignore[no-untyped-def]
             corner = lines.corner[i, spot.piece // 2]
             largest = max(largest, (abs(corner.at) + abs(corner.rate * route.t)) / spot.length)
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
+    sizes.own_w = fixed.mode != ROWS and mass > tol.cancelled * (sizes.length + largest)
+    sizes.terms = sizes.mass
+    if sizes.own_w:
+        sizes.norm, sizes.terms = sizes.length, sizes.length + largest
+        sizes.most_norm = 0.0
     sizes.most_mass = max(sizes.most_mass, mass)
     for c in range(act.column.size):
         sizes.norm += abs(act.column[c].b) / math.sqrt(fixed.rho)
@@ -143,7 +148,7 @@ def usual_terms(core, work):  # type: ignore[no-untyped-def]
     count = system.actives if system.actives else here.u.size
     for k in range(count):
         i = act.index[k] if system.actives else k
-        terms = here.spot[i].length * sizes.mass + here.spot[i].nearest
+        terms = here.spot[i].length * sizes.terms + here.spot[i].nearest
         work[k] = terms + border_part(core, i)
     return smallest(work[:count], count // 2) / most
 

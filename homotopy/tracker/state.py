@@ -150,10 +150,12 @@ size_scale   real   the usual corner
 off          real   how far the point is off, in parts of what is allowed (`proof`)
 factor_off   real   how far the factor is off its matrix (`sizes`)
 mass         real   sum of |phi_i| |alpha_i|, and the terms of corners that w comes from
+terms        real   the same, or |w| for the sum where w has digits of its own
 most_mass    real   the most that was since it last fell
 middle       real   the usual terms of the equations that b comes from, over |B|
 strain       real   the largest part of a response that may have been rounding
 checked      real   t when u was last recomputed
+own_w        whole  w has digits of its own: alpha, rounded, says less of it
 """)
 SYSTEM = _documented("""
 least         real   the least Rayleigh quotient of an active set that is factored anew

@@ -37,6 +37,7 @@ from homotopy.tracker.rates import (
     slope_rate,
     solve,
     still_alpha,
+    still_of,
 )
 from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
 
@@ -201,7 +202,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
                 continue
         else:
             # Most that stand on a corner stay there, or leave it for the inside of their piece.
-            rate, noise = here.du[i] - fence.shift * route.dmu, system.rate_noise * fence.root
+            rate, noise = here.du[i] - fence.shift * route.dmu, still_of(core, i)
             up, down = sign * (rate - fence.high_rate * dt), sign * (fence.low_rate * dt - rate)
             pace = max(up, down)
             if pace <= noise:
@@ -345,7 +346,7 @@ def linger(core):  # type: ignore[no-untyped-def]
         if spot.piece % 2 == 1 or spot.excused:
             continue
         near = near_of(core, i)
-        still = 2.0 * near / left + system.rate_noise * fence.root
+        still = 2.0 * near / left + still_of(core, i)
         for high in range(2):
             corner = spot.piece // 2 - 1 + high
             if corner < 0 or corner >= lines.corner.shape[1]:

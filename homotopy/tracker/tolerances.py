@@ -78,6 +78,12 @@ class Tolerances:
         Crossings of one coordinate at one point after which its speed is taken for rounding.
     patience : int
         Pivots at one point for each tied coordinate before that point is given up.
+    cancelled : float
+        Where the alphas cancel in w by more than this factor, alpha, rounded, says little of w,
+        and w is followed on its own.  (Second attempts only: the small pivots that w can tell
+        from 0 make for long detours where nothing depends on them.)
+    settlings : int
+        Times that a guess is made exact, each from where the one before has led to.
     refresh : int
         Steps between two recomputations of u, at the least.
     probes : int
@@ -112,6 +118,8 @@ class Tolerances:
     moved: float = 1e-6
     to_and_fro: int = 6
     patience: int = 40
+    cancelled: float = np.inf
+    settlings: int = 2
     refresh: int = 200
     probes: int = 20
     late: float = 1e-10

@@ -39,7 +39,7 @@ from homotopy.tracker.outcomes import (
 )
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.tables import fill, loss_terms, scales
-from homotopy.tracker.tolerances import ARRIVAL
+from homotopy.tracker.tolerances import ARRIVAL, EPS
 
 __all__ = ["Tracker"]
 
@@ -81,6 +81,8 @@ OUTCOMES: dict[int, Outcome] = {
     state.SOLVE: Wants.CROSSING,
 }
 INF, TINY = np.inf, 1e-300
+# Roundings of alpha by which w may differ from what alpha makes it.
+ROUNDINGS = 8.0
 # Once the alphas have fallen by this factor, u is recomputed after this many steps.
 FALLEN, OFTEN = 10.0, 20
 # An alpha that ran away is told by what it leaves, not by a warning.
@@ -345,8 +347,7 @@ class Tracker(Memory):
             product = self.gram.matvec(self.alpha)
             square = float(self.alpha @ product)
         else:
-            w = np.asarray(self._phi.T @ self.alpha)
-            self.mov.w[: w.size] = w
+            w = self._made_by_alpha()
             product, square = np.asarray(self._phi @ w), float(w @ w)
         self.u[:] = product + self.border @ self.b
         self._imply()
@@ -354,6 +355,18 @@ class Tracker(Memory):
         self.here.near[:] = self._every
         scope.looked, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
         self.system.rated = self.event.fresh = 0
+
+    def _made_by_alpha(self) -> Array:
+        """w: what alpha makes it, or as it was followed where alpha, rounded, cannot tell them
+        apart."""
+        phi, own = self._phi, self.mov.w
+        w = np.asarray(phi.T @ self.alpha)
+        if self.sizes.own_w:
+            known = ROUNDINGS * EPS * np.asarray(abs(phi).T @ np.abs(self.alpha))
+            same = np.abs(own[: w.size] - w) <= known
+            w[same] = own[: w.size][same]
+        own[: w.size] = w
+        return w
 
     def _imply(self) -> None:
         """On slanted pieces u is where alpha says; see `rates.imply`."""

@@ -299,8 +299,8 @@ def _trouble(line, jump, p, i, piece, u, alpha, scales, terms, rounded, slack): 
         away = _pass_seams(line, p, piece[0], away, u, alpha, i, scale, room, terms, rounded)
     if away <= EXACT and not p & 1:
         return away, 0.0, 0.0
-    # On a slanted piece alpha is as uncertain as u.
-    noise = max(noise, piece[5] * rounded * terms)
+    # alpha is as uncertain as the terms of its slope, on a slanted piece as u.
+    noise = max(noise, rounded * max(piece[6], piece[5] * terms))
     part, length, tallest = on.area(line, jump, p, i, u, alpha, whole, slack * scale)
     return away, part, rounded * tallest * terms + noise * length
 
