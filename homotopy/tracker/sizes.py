@@ -65,15 +65,20 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
     span = abs(route.last - route.first)
     for c in range(act.column.size):
         column = act.column[c]
-        off, weight, most = -column.target, abs(column.target), 0.0
+        off, lost, weight, most = -column.target, 0.0, abs(column.target), 0.0
         for i in range(here.u.size):
             part = here.border[i, c] * here.alpha[i]
-            off += part
+            # What is rounded off is added up apart: large alphas may cancel to the last digit and
+            # leave the balance to tiny ones.
+            total = off + part
+            kept = total - off
+            lost += (off - (total - kept)) + (part - kept)
+            off = total
             weight += abs(part)
             # An alpha counts for as much as it can be: t may be off by a few eps of the span, and
             # those that have been larger leave their rounding behind.
             most += abs(here.border[i, c]) * max(abs(here.alpha[i]), here.spot[i].slope)
-        column.off, column.weight, column.dropped = off, weight, 0.0
+        column.off, column.weight, column.dropped = off + lost, weight, 0.0
         column.most = most + span * abs(column.moves) + abs(column.aim)
 
 

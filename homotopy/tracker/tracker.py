@@ -15,6 +15,7 @@ residual; a residual that grew is solved for or removed by settling, which respe
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -613,7 +614,9 @@ class Tracker(Memory):
         self.use(self._settle_lines)
         self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
-        self.column.target_rate[:] = self.border.T @ self.alpha - target
+        # Large alphas may cancel to the last digit and leave the balance to tiny ones.
+        terms = np.vstack([self.border * self.alpha[:, None], -target])
+        self.column.target_rate[:] = [math.fsum(column) for column in terms.T]
         route.mu = route.tau = 1.0
         self.mov.across[:] = 0.0
         self.column.across[:] = 0.0
