@@ -353,8 +353,8 @@ def follow(core):  # type: ignore[no-untyped-def]
         core.cursor,
     )
     while True:
-        code = look(core)
         system.blur = 4.0 * EPS * abs(route.tau)
+        code = look(core)
         if code == GO:
             code = turn(core)
         if code != GO:
