@@ -3,9 +3,10 @@
 Numba compiles every function on its own (optimised, and down to machine code), and then once more
 as a part of each function that calls it, and so on up: with functions that fit on a screen the same
 code is optimised a dozen times over.  The functions here are called by compiled code only, so they
-are *parts*: each is typed and translated once, linked into `run`, once, and optimised there with all
-the others.  (A pipeline class is how Numba lets a compilation be changed.  Should a version of it
-not know what is changed here, everything is compiled the ordinary way: slower, to the same effect.)
+are *parts*: each is typed and translated once, linked into `run`, once, and optimised there with
+all the others.  (A pipeline class is how Numba lets a compilation be changed.  Should a version of
+it not know what is changed here, everything is compiled the ordinary way: slower, to the same
+effect.)
 """
 
 from __future__ import annotations
@@ -101,9 +102,10 @@ try:
             names: Any,
         ) -> None:  # fmt: skip
             if library is None:
-                library = _PartLibrary(target.codegen(), "part")  # type: ignore[no-untyped-call]
+                library = _PartLibrary(target.codegen(), "part")
             flags = _OneFlags.like(flags)
-            super().__init__(typing, target, library, args, result, flags, names)  # type: ignore[no-untyped-call]
+            given = typing, target, library, args, result, flags, names
+            super().__init__(*given)  # type: ignore[no-untyped-call]
 
     PART = PART | {"cache": False, "pipeline_class": _Part}
 except ImportError:

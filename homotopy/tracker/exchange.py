@@ -190,7 +190,7 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
     """Set those entries of ``mov.dw`` to 0 that are no more than the rounding of their sums."""
-    act, mov, fixed, system = core.act, core.mov, core.fixed, core.system
+    act, mov, system = core.act, core.mov, core.system
     dw, mass, v = mov.dw, mov.rest, act.work[1]
     for c in range(mass.size):
         mass[c] = 0.0

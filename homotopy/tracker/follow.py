@@ -55,7 +55,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
     Too slow to leave a corner by more than its tolerance before the route ends is no motion; gaps
     are clipped at zero.
     """
-    here, route, system, scope = core.here, core.route, core.system, core.scope
+    here, route, scope = core.here, core.route, core.scope
     best, per_left = np.inf, 2.0 / abs(route.stop - route.tau)
     u, du, near, sign, dt, t = here.u, here.du, here.near, route.sign, route.dt, route.t
     for k in range(scope.looked):

@@ -183,7 +183,7 @@ def idle_end(core, i):  # type: ignore[no-untyped-def]
 def first_event(core):  # type: ignore[no-untyped-def]
     """The first tied coordinate to move off its piece, the way it goes (+1: larger u or alpha), its
     speed, what is too slow to tell, and when; walls are noted, at the far end of ``here.tied``."""
-    lines, here, route, system, event = core.lines, core.here, core.route, core.system, core.event
+    lines, here, route, event = core.lines, core.here, core.route, core.event
     event.walls = 0
     chosen, chosen_way = np.int64(-1), np.int64(0)
     speed, slow, soonest = 0.0, 0.0, np.inf
@@ -335,7 +335,7 @@ def linger(core):  # type: ignore[no-untyped-def]
     arises from symmetric data.  One is returned at a time, for flipping all of a balanced set at
     once would keep the balance; those whose flip moved nothing rest as long as they stand there.
     """
-    lines, here, route, system = core.lines, core.here, core.route, core.system
+    lines, here, route = core.lines, core.here, core.route
     event, scope, tol = core.event, core.scope, core.tol
     left = abs(route.stop - route.tau)
     event.linger += 1
