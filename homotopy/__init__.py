@@ -18,8 +18,9 @@ from homotopy.errors import (
     TraceInterrupted,
     UnknownPluginError,
 )
+from homotopy.forking import Fork, LeftOut, Moved, Optimum
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
-from homotopy.model import Affine, Jump, Knot, LossModel, Predictor, Residual, Slope
+from homotopy.model import Affine, Jump, Knot, LossModel, NewRow, Predictor, Residual, Slope
 from homotopy.path import Certificate, Check, JumpRecord, Path, Status
 from homotopy.registry import installed_plugins, load_plugin
 
@@ -33,6 +34,7 @@ __all__ = [
     "ConditionalQP",
     "DataError",
     "DenseGram",
+    "Fork",
     "Gram",
     "Homotopy",
     "HomotopyError",
@@ -40,10 +42,14 @@ __all__ = [
     "JumpRecord",
     "KernelGram",
     "Knot",
+    "LeftOut",
     "LinearGram",
     "LossModel",
     "MissingPackageError",
     "ModelError",
+    "Moved",
+    "NewRow",
+    "Optimum",
     "Path",
     "PathError",
     "Predictor",

@@ -267,7 +267,9 @@ class Polylines:
         height = self.heights(slope, corner)
         # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
-        kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
+        # (Between two infinite slopes, beyond a wall, there is no height.)
+        level = (np.abs(height) <= 1e-14 * scale) | np.isnan(height)
+        kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
     def heights(self, slope: Array, corner: Array) -> Array:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from homotopy.analysis.losses import Loss
     from homotopy.analysis.occupancy import Stays
     from homotopy.analysis.validation import ValidationCurve
+    from homotopy.forking import Fork
     from homotopy.path.certificate import Certificate
     from homotopy.report import Report
 
@@ -302,6 +303,13 @@ class Path:
         from homotopy.analysis.occupancy import stays
 
         return stays(self, names)
+
+    def fork(self, t: float, side: str = "after") -> Fork:
+        """The optimum at `t` with its factor, from which single rows are moved, taken out or added;
+        see `homotopy.Fork`."""
+        from homotopy.forking import Fork
+
+        return Fork(self, t, side)
 
     def certify(
         self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None
