@@ -177,22 +177,21 @@ class Fork:
     def _push_recorded(self, row: int, value: float) -> Moved:
         mover, n = self._mover, self._rows
         mover.write_alpha()
-        first, start = np.array(mover.piece[:n]), float(mover.alpha[row])
+        first = np.array(mover.piece[:n])
         first[row] = 0
         mover.begin_record()
         self._try(row, value, lambda: mover.hold(row, value))
-        if not mover.end_record(start, value):
+        if not mover.end_record(value):
             raise TraceError(
                 f"row {row} could not be followed to alpha={value:.17g}, only solved for there: "
                 "the way is not known (push without nodes=True)"
             )
         state = self._state()
         tables = state["frozen"]().tables.flat(row)
-        frozen = self._frozen(tables, row, (start, value))
         segments = segments_of(mover.rec, mover.cursor, first)
-        way = Path(
-            frozen, segments, (), Status.COMPLETE, (start, value), {}, problem=frozen.problem()
-        )
+        span = float(segments.start[0]), float(segments.stop[-1])
+        frozen = self._frozen(tables, row, span)
+        way = Path(frozen, segments, (), Status.COMPLETE, span, {}, problem=frozen.problem())
         return Moved(**state, row=row, nodes=way)
 
     def remove(self, row: int, nodes: bool = False) -> Moved:
@@ -204,12 +203,7 @@ class Fork:
         row = self.free_row(row)
         if row not in self._mover.held:
             raise PathError(f"row {row} is not held; push or remove it first")
-        tables = self._mover.own
         value = self._mover.held[row]
-        if not np.any((tables.slope[row] == value) | (tables.curvature[row] > 0.0)):
-            # Where no slope has this alpha one that has is near.
-            slopes = tables.slope[row][np.isfinite(tables.slope[row])]
-            self.push(row, float(slopes[np.argmin(np.abs(slopes - value))]))
         self._try(row, value, lambda: self._mover.release(row))
         return Moved(**self._state(), row=row)
 
@@ -269,13 +263,12 @@ class Fork:
 
         base = old.base
         mover = Mover(problem, longer(base.piece), longer(base.alpha), base.b)
-        self._problem, self._mover = problem, mover
-        added, self._added = self._added, []
-        for new in added:
-            self.insert_row(new)
-        if self.held or old.held:
+        for k, new in enumerate(self._added):
+            write_row(mover, new, n + k)
+        if old.held or mover.held:
             old.write_alpha()
             mover.move_to(old)
+        self._problem, self._mover = problem, mover
 
     # ------------------------------------------------------------------ many rows
 

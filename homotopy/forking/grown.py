@@ -111,25 +111,28 @@ def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
 
 def write_row(mover: Mover, new: NewRow, row: int) -> None:
     """Let `row`, until now one that is not there, be this one, held at alpha = 0."""
-    tables, kinds = _own_tables(mover, new)
+    lines = _checked_lines(mover, new)
     border = np.asarray(new.border, dtype=float)
     if border.shape != (mover.border.shape[1],) or not np.all(np.isfinite(border)):
         raise ModelError(
             f"NewRow: border must be {mover.border.shape[1]} finite numbers, got {new.border!r}"
         )
     product, diagonal = _write_form(mover, new, row)
-    own = mover.own
-    own.slope[row], own.corner[row] = tables.slope[0], tables.corner[0]
-    own.curvature[row], mover.own_kinds[row] = tables.curvature[0], kinds[0]
     mover.border[row] = border
     mover.u[row] = product + float(border @ mover.b)
+    # On the convex branch that encloses its response.
+    snap = lines.at(0.0)
+    first, _ = snap.branches(mover.u[row : row + 1])
+    tables, own = convex_branches(snap, snap.kind, 2 * first), mover.own
+    own.slope[row], own.corner[row] = tables.slope[0], tables.corner[0]
+    own.curvature[row] = tables.curvature[0]
+    mover.own_kinds[row] = tables.polylines(("",) * len(lines.names)).at(0.0).kind[0]
     mover.flatten(row, 0.0)
     mover.held[row] = 0.0
     mover.measure_row(row, diagonal, tables)
 
 
-def _own_tables(mover: Mover, new: NewRow) -> tuple[Tables, Any]:
-    """The polyline of a new row, on the convex branch that passes alpha = 0."""
+def _checked_lines(mover: Mover, new: NewRow) -> Polylines:
     lines = Polylines.compile(new.polyline, 1)
     corners = mover.own.corner.shape[1]
     if lines.corner0.shape[1] != corners:
@@ -138,23 +141,7 @@ def _own_tables(mover: Mover, new: NewRow) -> tuple[Tables, Any]:
             f"{2 * corners + 1}"
         )
     lines.check(0.0, 0.0)
-    snap = lines.at(0.0)
-    tables = convex_branches(snap, snap.kind, np.array([_piece_of_zero(lines)]))
-    names = tuple(str(p) for p in range(2 * corners + 1))
-    return tables, tables.polylines(names).at(0.0).kind
-
-
-def _piece_of_zero(lines: Polylines) -> int:
-    """A piece on which alpha can be 0; the first slope where there is none."""
-    snap = lines.at(0.0)
-    for p in range(2 * lines.corner0.shape[1] + 1):
-        j = p // 2
-        if p % 2 == 0:
-            if snap.slope[0, j] == 0.0 or snap.curvature[0, j] > 0.0:
-                return p
-        elif snap.slope[0, j] > 0.0 > snap.slope[0, j + 1]:
-            return p
-    return 0
+    return lines
 
 
 def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -21,8 +23,10 @@ __all__ = ["LeftOut", "leave_out"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Numbers of one block of alphas, and rows of it at the least.
-NUMBERS, FEWEST = 1_000_000, 16
+Found = tuple[Array, Array, Array]
+
+# Numbers of one block of alphas; rows of a block at the least and at the most.
+NUMBERS, FEWEST, MOST = 1_000_000, 16, 4096
 
 
 @attrs.frozen(eq=False)
@@ -58,11 +62,16 @@ def leave_out(fork: Fork, rows: Any, at: Any, n_jobs: int | None, progress: bool
         decision = np.repeat(everywhere[None], rows.size, axis=0)
     # Where alpha is 0 nothing changes.
     todo = np.flatnonzero(now.alpha[rows] != 0.0)
-    blocks = _blocks(todo, now.alpha.size, at is not None, n_jobs)
-    for place, found in _results(fork, rows, blocks, at is not None, n_jobs, progress):
-        response[place], b[place] = found[0], found[1]
-        if decision is not None and values is not None:
-            decision[place] = values(found[2].T, found[1].T).T
+    workers = _workers(fork, n_jobs)
+    blocks = _blocks(todo, now.alpha.size, at is not None, workers)
+    bar = progress_bar("leave one out", todo.size) if progress else None
+    with nullcontext() if bar is None else closing(bar):
+        for place, found in _results(fork, rows, blocks, at is not None, workers):
+            response[place], b[place] = found[0], found[1]
+            if decision is not None and values is not None:
+                decision[place] = values(found[2].T, found[1].T).T
+            if bar is not None:
+                bar.update(place.size)
     return LeftOut(rows, response, b, decision)
 
 
@@ -78,39 +87,20 @@ def _checked_rows(fork: Fork, rows: Any) -> Index:
     return np.array([fork.free_row(int(row)) for row in found.tolist()], dtype=np.int64)
 
 
-def _blocks(todo: Index, n: int, alphas: bool, n_jobs: int | None) -> list[Index]:
-    size = max(FEWEST, NUMBERS // n) if alphas else max(FEWEST, 100_000 // max(n, 1), 64)
-    count = -(-todo.size // size)
-    if n_jobs not in (None, 1):
-        # Each process makes its own factor: few large blocks.
-        count = max(count, 1)
+def _blocks(todo: Index, n: int, alphas: bool, workers: int) -> list[Index]:
+    """Rows that are done in one go: as many as their alphas have room, with a look at the bar now
+    and then; in processes, each of which makes its own factor, no fewer blocks than these."""
+    size = max(FEWEST, (NUMBERS if alphas else 100 * NUMBERS) // n)
+    count = max(-(-todo.size // min(size, MOST)), min(workers, todo.size))
     return np.array_split(todo, count) if todo.size else []
 
 
-def _results(  # type: ignore[no-untyped-def]
-    fork: Fork, rows: Index, blocks: list[Index], alphas: bool, n_jobs: int | None, progress: bool
-):
-    """For each block its places and what was found there."""
-    bar = progress_bar("leave one out", sum(b.size for b in blocks)) if progress else None
+def _workers(fork: Fork, n_jobs: int | None) -> int:
+    """How many processes there are to be."""
+    if n_jobs in (None, 1):
+        return 1
     try:
-        if n_jobs in (None, 1) or len(blocks) < 2:
-            found = (_block(fork, rows[block], alphas) for block in blocks)
-        else:
-            found = _in_processes(fork, rows, blocks, alphas, n_jobs)
-        for block, answer in zip(blocks, found, strict=True):
-            yield block, answer
-            if bar is not None:
-                bar.update(block.size)
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _in_processes(  # type: ignore[no-untyped-def]
-    fork: Fork, rows: Index, blocks: list[Index], alphas: bool, n_jobs: int
-):
-    try:
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+        from joblib import effective_n_jobs  # type: ignore[import-untyped]
     except ImportError:
         raise MissingPackageError(
             "leave_one_out(n_jobs=...) needs joblib; install it or leave n_jobs off"
@@ -120,17 +110,29 @@ def _in_processes(  # type: ignore[no-untyped-def]
             "leave_one_out(n_jobs=...) begins at the optimum of the path, but rows have been "
             "moved; restore() first, or leave n_jobs off"
         )
-    jobs = (
-        delayed(_in_process)(fork.path, fork.t, fork.side, rows[block], alphas) for block in blocks
-    )
-    return Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    return int(effective_n_jobs(n_jobs))
 
 
-def _in_process(path: Any, t: float, side: str, rows: Index, alphas: bool) -> Any:
+def _results(
+    fork: Fork, rows: Index, blocks: list[Index], alphas: bool, workers: int
+) -> Iterator[tuple[Index, Found]]:
+    """For each block its places and what was found there."""
+    if workers == 1 or len(blocks) < 2:
+        found: Iterable[Found] = (_block(fork, rows[block], alphas) for block in blocks)
+    else:
+        from joblib import Parallel, delayed
+
+        place = fork.path, fork.t, fork.side
+        jobs = (delayed(_in_process)(*place, rows[block], alphas) for block in blocks)
+        found = Parallel(n_jobs=workers, return_as="generator")(jobs)
+    yield from zip(blocks, found, strict=True)
+
+
+def _in_process(path: Any, t: float, side: str, rows: Index, alphas: bool) -> Found:
     return _block(path.fork(t, side), rows, alphas)
 
 
-def _block(fork: Fork, rows: Index, alphas: bool) -> tuple[Array, Array, Array]:
+def _block(fork: Fork, rows: Index, alphas: bool) -> Found:
     try:
         return fork.hold_each(rows, np.zeros(rows.size), alphas)
     except TraceError as error:

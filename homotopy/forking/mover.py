@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.linalg
 
 from homotopy.errors import TraceError
 from homotopy.forking.frozen import Frozen, Tables
+from homotopy.forking.result import one_point
 from homotopy.model import Problem
 from homotopy.tracker import Tracker, state
 from homotopy.tracker.tolerances import Windows
@@ -18,6 +20,9 @@ __all__ = ["Mover"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+
+# A piece: its number, the least and the largest alpha on it, and between which responses it lies.
+Piece = tuple[int, float, float, tuple[float, float]]
 
 
 class Mover(Tracker):
@@ -89,11 +94,22 @@ class Mover(Tracker):
             self.refresh()
             if self.off <= self.tolerances.repair:
                 return
-        if not self.off <= self.tolerances.accepted:
+        if not (self.off <= self.tolerances.accepted or self._proven()):
             raise TraceError(
                 f"the optimum could not be made exact: it is off by {self.off:.2g} times what "
                 "rounding explains"
             )
+
+    def _proven(self) -> bool:
+        """Whether the certificate passes the point: what has gone to 0 may be off by much more than
+        rounding explains of what is left."""
+        frozen, lines = self.problem.model, self.model_lines
+        assert isinstance(frozen, Frozen)
+        assert frozen.border is not None
+        tables = Tables(*(np.array(a) for a in (lines.slope.at, lines.corner.at, lines.slope.bend)))
+        border = frozen.border, frozen.border_target
+        point = Frozen(self.gram, border, tables, frozen.names, span=(0.0, 0.0))
+        return one_point(point, np.array(self.piece), self.alpha, self.b).certify().ok
 
     def mark(self) -> None:
         """From here on this is the base."""
@@ -123,7 +139,7 @@ class Mover(Tracker):
             corner=lines.corner.copy(),
         )
         jobs = self._jobs
-        jobs.actives, jobs.idles, jobs.logged, jobs.slope = size, self.system.idles, 0, -1
+        jobs.actives, jobs.idles, jobs.logged, jobs.piece = size, self.system.idles, 0, -1
         self._held_at_base = dict(self.held)
 
     @property
@@ -199,20 +215,38 @@ class Mover(Tracker):
 
     def release(self, row: int) -> None:
         """Let a row that is held go back to its own polyline."""
-        value = self.held.pop(row)
-        slope, shift = self._own_piece(row, value)
+        value, pieces = self.held[row], self._own_pieces(row)
+        bottom, top = (np.array([p[k] for p in pieces]) for k in (1, 2))
+        fits = np.flatnonzero((bottom <= value) & (value <= top))
+        if not fits.size:
+            # Beyond all of it: to the nearest end.
+            ends = np.concatenate([bottom, top])
+            value = float(ends[np.argmin(np.abs(ends - value))])
+            self.hold(row, value)
+            fits = np.flatnonzero((bottom <= value) & (value <= top))
+        u = float(self.u[row])
+        places = [np.clip(self._where_on(row, pieces[k], value), *pieces[k][3]) for k in fits]
+        best = int(np.argmin(np.abs(u - np.array(places))))
+        del self.held[row]
         self._write_own(row)
         self.alpha[row] = value
         self._ask(np.array([row]), np.array([value]))
-        self._jobs.slope, self._jobs.shift = slope, shift
+        piece = pieces[fits[best]][0]
+        self._jobs.piece, self._jobs.shift = piece, u - places[best]
         try:
             self._go()
         except TraceError:
-            if self.piece[row] == 0 and self._jobs.begun == 0:
-                self.piece[row] = 2 * slope
+            if not self._jobs.begun:
+                self.piece[row] = piece
             self.settle_still()
         finally:
-            self._jobs.slope, self.shift[row] = -1, 0.0
+            self._jobs.piece, self.shift[row] = -1, 0.0
+
+    def _where_on(self, row: int, piece: Piece, value: float) -> float:
+        """The response that a row of this alpha has on one of its pieces: its own on a flat one."""
+        j = piece[0] // 2
+        bend = float(self.own.curvature[row, j]) if piece[0] % 2 == 0 else 0.0
+        return (float(self.own.slope[row, j]) - value) / bend if bend > 0.0 else float(self.u[row])
 
     def _write_own(self, row: int) -> None:
         lines, tables = self.model_lines, self.own
@@ -221,28 +255,26 @@ class Mover(Tracker):
         lines.corner.at[row], lines.corner.rate[row] = tables.corner[row], 0.0
         lines.corner.kind[row] = self.own_kinds[row]
 
-    def _own_piece(self, row: int, value: float) -> tuple[int, float]:
-        """The slope of its own polyline on which a row of this alpha can stand, and how far the
-        polyline must be shifted for that."""
-        u, tables = float(self.u[row]), self.own
-        best: tuple[float, int, float] = (np.inf, 0, 0.0)
-        corners = tables.corner[row]
-        for j in range(corners.size + 1):
-            low = corners[j - 1] if j else -np.inf
-            high = corners[j] if j < corners.size else np.inf
-            at, bend = tables.slope[row, j], tables.curvature[row, j]
-            if not low < high or not np.isfinite(at):
-                continue
-            place = np.clip(u, low, high)
-            if bend > 0.0:
-                place = (at - value) / bend
-                if not low <= place <= high:
-                    continue
-            elif at != value:
-                continue
-            if abs(u - place) < best[0]:
-                best = abs(u - place), j, u - place
-        return best[1], best[2]
+    def _own_pieces(self, row: int) -> list[Piece]:
+        """The pieces of a row's own polyline, slopes first: a slope and a knot hold the same alpha
+        where they meet, and the slope takes no place in the factor."""
+        slope, bend = self.own.slope[row].tolist(), self.own.curvature[row].tolist()
+        bounds = [-np.inf, *self.own.corner[row].tolist(), np.inf]
+        slopes: list[Piece] = []
+        knots: list[Piece] = []
+        for j, (low, high) in enumerate(itertools.pairwise(bounds)):
+            if low < high and np.isfinite(slope[j]):
+                ends = (slope[j], slope[j])
+                if bend[j] > 0.0:
+                    ends = (slope[j] - bend[j] * high, slope[j] - bend[j] * low)
+                slopes.append((2 * j, *ends, (low, high)))
+            if np.isfinite(high):
+                top, bottom = (
+                    slope[k] - (bend[k] * high if bend[k] > 0.0 else 0.0) for k in (j, j + 1)
+                )
+                if bottom < top:
+                    knots.append((2 * j + 1, bottom, top, (high, high)))
+        return slopes + knots
 
     def _ask(self, rows: Index, values: Array, *, alphas: bool = False, back: bool = False) -> None:
         names = ("row", "value", "found_u", "found_b", "found_alpha")
@@ -250,7 +282,7 @@ class Mover(Tracker):
         self.base = self.base._replace(**room)
         self.base.row[:], self.base.value[:] = rows, values
         jobs = self._jobs
-        jobs.job, jobs.jobs, jobs.begun, jobs.back, jobs.slope = 0, rows.size, 0, int(back), -1
+        jobs.job, jobs.jobs, jobs.begun, jobs.back, jobs.piece = 0, rows.size, 0, int(back), -1
 
     def _go(self) -> None:
         """Let compiled code do what was asked for."""
@@ -280,20 +312,17 @@ class Mover(Tracker):
         cursor.open = cursor.entries = cursor.segments = 0
         cursor.recording = 1
 
-    def end_record(self, start: float, stop: float) -> bool:
-        """The way is complete; False where it was not followed to its end."""
-        cursor, rec = self.cursor, self.rec
-        recording, cursor.recording = cursor.recording, 0
+    def end_record(self, stop: float) -> bool:
+        """The way is complete; False where it was not followed."""
+        cursor = self.cursor
+        followed, cursor.recording = bool(cursor.recording), 0
         self.seal()
-        if start == stop:
+        if followed and not cursor.segments:
             # There is none: one point is all of it.
-            cursor.segments = cursor.entries = 0
             self.route.t = stop
             self.record_point()
             self.route.t = 0.0
-            return True
-        last = rec.segment[max(int(cursor.segments) - 1, 0)]
-        return bool(recording and cursor.segments and last.stop == stop)
+        return followed
 
     # ------------------------------------------------------------------ rows
 
@@ -339,7 +368,7 @@ class Mover(Tracker):
         lines.slope[...], lines.corner[...] = base.slope, base.corner
         self.piece[:], self.side[:], spot.idle[:] = base.piece, 0, base.idle
         self.lift[:] = self.shift[:] = 0.0
-        spot.carried[:] = spot.miss[:] = 0.0
+        spot.carried[:], spot.miss[:] = 0.0, base.miss
         self.alpha[:] = base.alpha
         self.use(lines)
         self.cursor.logged = 0

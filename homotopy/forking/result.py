@@ -15,7 +15,7 @@ from homotopy.model import LossModel, NewRow, Predictor
 from homotopy.path import Certificate, Path, Segments, Status
 from homotopy.path.segments import read_only
 
-__all__ = ["Moved", "Optimum", "evaluator_of"]
+__all__ = ["Moved", "Optimum", "evaluator_of", "one_point"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -134,11 +134,25 @@ class Moved(Optimum):
         return float(self.response[self.row])
 
     def trail(self) -> tuple[Array, Array]:
-        """The piecewise linear function alpha_row -> u_row on the way, by its nodes."""
+        """The piecewise linear function alpha_row -> u_row on the way, by its nodes.
+
+        Returns
+        -------
+        alpha, u : arrays (k,)
+            In the order of travel.  Where b is not unique for one alpha, and slides, there are two
+            nodes with the same alpha: all u between them belong to it.
+        """
         if self.nodes is None:
             raise ModelError("the way was not recorded; ask for push(row, alpha, nodes=True)")
-        path = self.nodes
-        places = path.breakpoints
-        alphas, b = path.alpha(places), path.border_multipliers(places)
-        column = path.problem.gram.column(self.row)
-        return places, alphas @ column + b @ path.problem.border[self.row]
+        segments, problem = self.nodes.segments, self.nodes.problem
+        column, border = problem.gram.column(self.row), problem.border[self.row]
+        alphas = np.array([pair for ends in self.nodes._sweep() for pair in ends])
+        b = np.stack([segments.b_start, segments.b_stop], axis=1).reshape(len(alphas), -1)
+        places = np.stack([segments.start, segments.stop], axis=1).ravel()
+        own = alphas @ column + b @ border
+        # Where one segment ends another begins, as a rule at the same point.
+        near = 1e-12 * np.abs(own).max(initial=0.0)
+        again = (np.diff(places) == 0.0) & (np.abs(np.diff(own)) <= near)
+        kept = np.concatenate([[True], ~again])
+        kept[-1] = True
+        return places[kept], own[kept]

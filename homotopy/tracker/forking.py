@@ -24,11 +24,19 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.follow import follow
 from homotopy.tracker.independence import remove
 from homotopy.tracker.leaving import arrive, ready_for
-from homotopy.tracker.pieces import is_active, set_fence
-from homotopy.tracker.state import ARRIVED, GO
+from homotopy.tracker.pieces import is_active, set_fence, set_piece
+from homotopy.tracker.pivots import admit
+from homotopy.tracker.proof import correct
+from homotopy.tracker.state import ARRIVED, GO, STUCK
+from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import alpha_now
 
 __all__ = ["move_rows", "undo"]
+
+# Roundings of its terms that a border equation may be off by.
+ROUNDINGS = 16.0
+# A way this short, as a part of the largest slope, is none.
+NOTHING = 1e-15
 
 
 # ------------------------------------------------------------------ routes
@@ -66,6 +74,8 @@ def begin_hold(core, i, value):  # type: ignore[no-untyped-def]
     """Row i leaves its polyline; its alpha is t from here on."""
     route = core.route
     now = alpha_now(core, i)
+    if abs(value - now) <= NOTHING * core.here.spot[i].slope:
+        now = value
     if is_active(core, i):
         remove(core, i)
     clear_route(core)
@@ -90,16 +100,44 @@ def end_hold(core, i, value):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def begin_release(core, i, jobs):  # type: ignore[no-untyped-def]
     """Row i is on its own polyline again, which has been written down, shifted to where it is."""
-    here, route = core.here, core.route
+    here, mov, route = core.here, core.mov, core.route
+    system, jumping = core.system, core.jumping
     clear_route(core)
     route.along, route.dt, route.dmu, route.t = 0, 0.0, 1.0, 0.0
     route.tau = route.mu = route.start = 1.0
     route.stop, route.sign = 0.0, -1.0
     here.fence[i].shift = jobs.shift
-    arrive(core, i, jobs.slope)
+    if jobs.piece % 2 == 0:
+        arrive(core, i, jobs.piece // 2)
+        return GO
+    # On a knot it is as if it had been there all the time, and is to be factored.
+    set_piece(core, i, jobs.piece, np.int64(0))
+    mov.flips[0], jumping.flips, system.admitted, system.least = i, 1, 0, 0.0
+    code = admit(core)
+    jumping.flips = 0
+    return GO if code == ARRIVED else code
 
 
 # ------------------------------------------------------------------ rows
+
+
+@njit(**PART)
+def settle_rounding(core, always):  # type: ignore[no-untyped-def]
+    """Correct the point, where a border equation is off by more than the rounding of its terms:
+    alphas that have gone to 0 leave the rounding of what they were; or always."""
+    here, act, system = core.here, core.act, core.system
+    off = always and system.actives > 0
+    for c in range(act.column.size):
+        column = act.column[c]
+        total, terms = -column.target, abs(column.target)
+        for i in range(here.u.size):
+            part = here.border[i, c] * alpha_now(core, i)
+            total += part
+            terms += abs(part)
+        column.off = total
+        off = off or abs(total) > ROUNDINGS * EPS * terms
+    if off:
+        correct(core)
 
 
 @njit(**PART)
@@ -125,18 +163,21 @@ def move_rows(core):  # type: ignore[no-untyped-def]
         code = ready_for(core, i)
         if code != GO:
             return code
-        if jobs.slope < 0:
+        jobs.begun = 1
+        if jobs.piece < 0:
             begin_hold(core, i, value)
         else:
-            begin_release(core, i, jobs)
-        jobs.begun = 1
+            code = begin_release(core, i, jobs)
+            if code != GO:
+                return STUCK
     code = follow(core)
     if code != ARRIVED:
         return code
-    if jobs.slope < 0:
+    if jobs.piece < 0:
         end_hold(core, i, value)
     else:
         core.here.fence[i].shift = 0.0
+    settle_rounding(core, jobs.back == 0)
     note(core, jobs.job, i)
     jobs.begun = 0
     jobs.job += 1
@@ -195,6 +236,7 @@ def put_back(core, i):  # type: ignore[no-untyped-def]
     spot.piece, spot.side, spot.idle = piece, 0, base.idle[i]
     spot.bend = lines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
     spot.carried = fence.shift = fence.lift = 0.0
+    spot.miss = base.miss[i]
     set_fence(core, i)
 
 

@@ -264,7 +264,7 @@ job          whole  the row at work
 jobs         whole  how many there are
 begun        whole  it is on its way
 back         whole  after each the base is gone back to
-slope        whole  the slope on which a row is let go; -1 where rows are held
+piece        whole  the piece on which a row is let go; -1 where rows are held
 actives      whole  of the base: how many are in the factor
 idles        whole  how many are idle
 logged       whole  where the log of changes since begins
