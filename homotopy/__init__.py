@@ -21,8 +21,9 @@ from homotopy.errors import (
 from homotopy.forking import Fork, LeftOut, Moved, Optimum
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
 from homotopy.model import Affine, Jump, Knot, LossModel, NewRow, Predictor, Residual, Slope
-from homotopy.path import Certificate, Check, JumpRecord, Path, Status
+from homotopy.path import Certificate, Change, Check, JumpRecord, Path, Segment, Status, Zero
 from homotopy.registry import installed_plugins, load_plugin
+from homotopy.tracing import StopAt
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "Affine",
     "Best",
     "Certificate",
+    "Change",
     "Check",
     "ConditionalQP",
     "DataError",
@@ -55,14 +57,17 @@ __all__ = [
     "Predictor",
     "Progress",
     "Residual",
+    "Segment",
     "Slope",
     "Status",
     "Stays",
+    "StopAt",
     "TraceError",
     "TraceInterrupted",
     "Truncated",
     "UnknownPluginError",
     "ValidationCurve",
+    "Zero",
     "compile_now",
     "installed_plugins",
     "load_plugin",

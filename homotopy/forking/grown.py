@@ -17,7 +17,7 @@ from homotopy.errors import ModelError
 from homotopy.forking.frozen import Frozen, Tables, convex_branches
 from homotopy.gram import Gram, KernelGram, LinearGram
 from homotopy.model import NewRow, Problem
-from homotopy.model.polyline import Polylines
+from homotopy.model.polyline import Polylines, Snapshot
 
 if TYPE_CHECKING:
     from homotopy.forking.mover import Mover
@@ -111,7 +111,7 @@ def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
 
 def write_row(mover: Mover, new: NewRow, row: int) -> None:
     """Let `row`, until now one that is not there, be this one, held at alpha = 0."""
-    lines = _checked_lines(mover, new)
+    snap = _snapshot(mover, new)
     border = np.asarray(new.border, dtype=float)
     if border.shape != (mover.border.shape[1],) or not np.all(np.isfinite(border)):
         raise ModelError(
@@ -120,28 +120,31 @@ def write_row(mover: Mover, new: NewRow, row: int) -> None:
     product, diagonal = _write_form(mover, new, row)
     mover.border[row] = border
     mover.u[row] = product + float(border @ mover.b)
-    # On the convex branch that encloses its response.
-    snap = lines.at(0.0)
-    first, _ = snap.branches(mover.u[row : row + 1])
-    tables, own = convex_branches(snap, snap.kind, 2 * first), mover.own
+    tables, own = Tables(snap.slope, snap.corner, snap.curvature), mover.own
+    mover.own_kinds[row] = snap.kind[0]
+    if not snap.convex:
+        # On the convex branch that encloses its response.
+        first, _ = snap.branches(mover.u[row : row + 1])
+        tables = convex_branches(snap, snap.kind, 2 * first)
+        mover.own_kinds[row] = tables.polylines(("",) * len(new.polyline)).at(0.0).kind[0]
     own.slope[row], own.corner[row] = tables.slope[0], tables.corner[0]
     own.curvature[row] = tables.curvature[0]
-    mover.own_kinds[row] = tables.polylines(("",) * len(lines.names)).at(0.0).kind[0]
     mover.flatten(row, 0.0)
     mover.held[row] = 0.0
     mover.measure_row(row, diagonal, tables)
 
 
-def _checked_lines(mover: Mover, new: NewRow) -> Polylines:
-    lines = Polylines.compile(new.polyline, 1)
+def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
+    """The polyline of a new row, checked."""
     corners = mover.own.corner.shape[1]
+    lines = Polylines.compile(new.polyline, 1)
     if lines.corner0.shape[1] != corners:
         raise ModelError(
             f"NewRow: the polyline has {len(lines.names)} pieces, the rows of the model have "
             f"{2 * corners + 1}"
         )
     lines.check(0.0, 0.0)
-    return lines
+    return lines.at(0.0)
 
 
 def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:

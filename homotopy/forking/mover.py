@@ -14,6 +14,7 @@ from homotopy.forking.frozen import Frozen, Tables
 from homotopy.forking.result import one_point
 from homotopy.model import Problem
 from homotopy.tracker import Tracker, state
+from homotopy.tracker.sizes import BORDER, CORNER
 from homotopy.tracker.tolerances import Windows
 
 __all__ = ["Mover"]
@@ -41,11 +42,12 @@ class Mover(Tracker):
         assert isinstance(frozen, Frozen)
         # The polylines that rows have unless they are held.
         self.own, self.own_kinds = frozen.tables, problem.kinds_within(0.0, 1.0).copy()
+        self._middle = 0.0
         self.load_model(0.0, 1.0)
         self.cursor.due = np.iinfo(np.int64).max
         self.stand(piece, alpha, b)
         self.mark()
-        self._anew = False
+        self._anew, self._middle = False, float(np.median(self.here.spot.usual))
 
     # ------------------------------------------------------------------ standing
 
@@ -335,16 +337,17 @@ class Mover(Tracker):
         fence.root[row], spot.length[row] = np.sqrt(spot.weight[row]), np.sqrt(diagonal)
         fixed.largest_root = max(float(fixed.largest_root), float(fence.root[row]))
         fixed.widest = max(float(fixed.widest), float(np.abs(self.border[row]).max(initial=0.0)))
-        slope = tables.slope[0]
-        spot.slope[row] = np.abs(slope[np.isfinite(slope)]).max(initial=0.0)
-        corner = tables.corner[0][np.isfinite(tables.corner[0])]
-        sizes = np.abs(corner[corner != 0.0])
-        apart = np.diff(corner)
-        spot.nearest[row] = sizes.min(initial=np.inf) if sizes.size else 0.0
-        spot.apart[row] = apart[apart > 0.0].min(initial=np.inf)
-        middle = float(np.median(spot.usual[:row])) if row else 0.0
-        spot.usual[row] = min(spot.nearest[row], middle) if sizes.size else middle
-        self._measure_base()
+        slope, corner = tables.slope[0], tables.corner[0]
+        largest = float(np.abs(slope[np.isfinite(slope)]).max(initial=0.0))
+        spot.slope[row] = spot.height[row] = largest
+        corner = corner[np.isfinite(corner)]
+        sizes, apart = np.abs(corner[corner != 0.0]), np.diff(corner)
+        nearest = float(sizes.min()) if sizes.size else 0.0
+        spot.nearest[row], spot.apart[row] = nearest, apart[apart > 0.0].min(initial=np.inf)
+        middle = self._middle
+        spot.usual[row] = min(nearest, middle) if nearest > 0.0 else middle
+        part = float(np.abs(self.border[row] * self.column.b).sum())
+        fence.scale[row] = max(CORNER * nearest, BORDER * part)
 
     # ------------------------------------------------------------------ back
 

@@ -252,6 +252,12 @@ class Polylines:
         """The number of coordinates n."""
         return int(self.slope0.shape[0])
 
+    def flat(self, rows: Any, piece: Any) -> tuple[Array, Array]:
+        """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
+        j = piece // 2
+        flat = (piece % 2 == 0) & (self.curvature[rows, j] == 0.0)
+        return np.where(flat, self.slope0[rows, j], 0.0), np.where(flat, self.slope1[rows, j], 0.0)
+
     def at(self, t: float) -> Snapshot:
         """The polylines at `t`, which may be infinite: what does not move stays where it is."""
         known = self._known.get(t)
