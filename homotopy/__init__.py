@@ -18,10 +18,12 @@ from homotopy.errors import (
     TraceInterrupted,
     UnknownPluginError,
 )
+from homotopy.forking import Fork, LeftOut, Moved, Optimum
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
-from homotopy.model import Affine, Jump, Knot, LossModel, Predictor, Residual, Slope
-from homotopy.path import Certificate, Check, JumpRecord, Path, Status
+from homotopy.model import Affine, Jump, Knot, LossModel, NewRow, Predictor, Residual, Slope
+from homotopy.path import Certificate, Change, Check, JumpRecord, Path, Segment, Status, Zero
 from homotopy.registry import installed_plugins, load_plugin
+from homotopy.tracing import StopAt
 
 __version__ = "0.1.0"
 
@@ -29,10 +31,12 @@ __all__ = [
     "Affine",
     "Best",
     "Certificate",
+    "Change",
     "Check",
     "ConditionalQP",
     "DataError",
     "DenseGram",
+    "Fork",
     "Gram",
     "Homotopy",
     "HomotopyError",
@@ -40,23 +44,30 @@ __all__ = [
     "JumpRecord",
     "KernelGram",
     "Knot",
+    "LeftOut",
     "LinearGram",
     "LossModel",
     "MissingPackageError",
     "ModelError",
+    "Moved",
+    "NewRow",
+    "Optimum",
     "Path",
     "PathError",
     "Predictor",
     "Progress",
     "Residual",
+    "Segment",
     "Slope",
     "Status",
     "Stays",
+    "StopAt",
     "TraceError",
     "TraceInterrupted",
     "Truncated",
     "UnknownPluginError",
     "ValidationCurve",
+    "Zero",
     "compile_now",
     "installed_plugins",
     "load_plugin",

@@ -2,6 +2,7 @@
 
 from homotopy.model.affine import Affine
 from homotopy.model.loss_model import LossModel
+from homotopy.model.new_row import NewRow
 from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
 from homotopy.model.predictor import Predictor
 from homotopy.model.problem import Problem
@@ -12,6 +13,7 @@ __all__ = [
     "Jump",
     "Knot",
     "LossModel",
+    "NewRow",
     "Polylines",
     "Predictor",
     "Problem",

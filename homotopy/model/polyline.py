@@ -252,6 +252,12 @@ class Polylines:
         """The number of coordinates n."""
         return int(self.slope0.shape[0])
 
+    def flat(self, rows: Any, piece: Any) -> tuple[Array, Array]:
+        """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
+        j = piece // 2
+        flat = (piece % 2 == 0) & (self.curvature[rows, j] == 0.0)
+        return np.where(flat, self.slope0[rows, j], 0.0), np.where(flat, self.slope1[rows, j], 0.0)
+
     def at(self, t: float) -> Snapshot:
         """The polylines at `t`, which may be infinite: what does not move stays where it is."""
         known = self._known.get(t)
@@ -267,7 +273,9 @@ class Polylines:
         height = self.heights(slope, corner)
         # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
-        kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
+        # (Between two infinite slopes, beyond a wall, there is no height.)
+        level = (np.abs(height) <= 1e-14 * scale) | np.isnan(height)
+        kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
     def heights(self, slope: Array, corner: Array) -> Array:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.errors import DataError
+from homotopy.errors import DataError, ModelError
 from homotopy.model.loss_model import LossModel
+from homotopy.model.new_row import NewRow
 
 __all__ = ["Predictor"]
 
@@ -52,6 +53,14 @@ class Predictor(LossModel):
             )
 
         return values
+
+    def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
+        """A row that `Fork.insert` adds: its data, its target, the weight of its loss (None: that
+        of any row) at the parameter t; `others` holds `NewRow.source` of those added before."""
+        raise ModelError(
+            f"{type(self).__name__} does not say how a new row is made; write new_row, or give "
+            "Fork.insert_row a NewRow"
+        )
 
     def held_out_target(self, y: Any) -> Array:
         """Targets of held-out rows as numbers on the scale of `decision_function`."""

@@ -3,6 +3,18 @@
 from homotopy.path.certificate import Certificate, Check
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.path import Path, Status
+from homotopy.path.reading import Change, Segment
 from homotopy.path.segments import Segments
+from homotopy.path.zeros import Zero
 
-__all__ = ["Certificate", "Check", "JumpRecord", "Path", "Segments", "Status"]
+__all__ = [
+    "Certificate",
+    "Change",
+    "Check",
+    "JumpRecord",
+    "Path",
+    "Segment",
+    "Segments",
+    "Status",
+    "Zero",
+]

@@ -19,12 +19,16 @@ import numpy.typing as npt
 from homotopy.errors import ModelError, PathError
 from homotopy.model import LossModel, Predictor, Problem
 from homotopy.path.jump_record import JumpRecord
+from homotopy.path.reading import Segment, segment_of, segments_of_path
+from homotopy.path.responses import responses
 from homotopy.path.segments import Segments, locate, nodes
+from homotopy.path.zeros import Zero, find_zeros
 
 if TYPE_CHECKING:
     from homotopy.analysis.losses import Loss
     from homotopy.analysis.occupancy import Stays
     from homotopy.analysis.validation import ValidationCurve
+    from homotopy.forking import Fork
     from homotopy.path.certificate import Certificate
     from homotopy.report import Report
 
@@ -33,6 +37,9 @@ __all__ = ["Path", "Status"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Values = float | npt.ArrayLike
+
+# Responses at more places than this are computed together.
+FEW = 3
 
 
 class Status(enum.Enum):
@@ -134,11 +141,7 @@ class Path:
         return alpha
 
     def _flat(self, rows: Index, piece: Index) -> tuple[Array, Array]:
-        """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
-        lines, j = self.problem.polylines, piece // 2
-        flat = (piece % 2 == 0) & (lines.curvature[rows, j] == 0.0)
-        level = np.where(flat, lines.slope0[rows, j], 0.0)
-        return level, np.where(flat, lines.slope1[rows, j], 0.0)
+        return self.problem.polylines.flat(rows, piece)
 
     def _sweep(self) -> Iterator[tuple[Array, Array]]:
         """alpha at both ends of one segment after the other, in the order of travel."""
@@ -210,8 +213,25 @@ class Path:
 
     def response(self, t: Values, side: str = "after") -> Array:
         """``u = Q alpha + B b`` at `t`, computed from alpha; an array of t is answered with one row
-        for each."""
+        for each, which takes much less than each by itself."""
+        if np.ndim(t) and np.size(t) > FEW and self.problem.gram.features() is None:
+            places = np.asarray(t)
+            found = [self._locate(v, side) for v in places.ravel().tolist()]
+            segment, values = zip(*found, strict=True)
+            u = responses(self, np.array(segment), np.array(values))
+            return u.reshape(*places.shape, u.shape[1])
         return self._response(self.alpha(t, side), self.border_multipliers(t, side))
+
+    def _responses_on(self, numbers: range) -> tuple[Array, Array]:
+        """The response at the beginning and at the end of these segments."""
+        s, part = self.segments, np.array(numbers)
+        if self.problem.gram.features() is None:
+            t = np.stack([s.start[part], s.stop[part]], axis=1)
+            u = responses(self, np.repeat(part, 2), t.ravel())
+            return u[::2], u[1::2]
+        alphas = [[self._alpha_on(k, float(t[k])) for k in numbers] for t in (s.start, s.stop)]
+        first, last = (np.array(rows) for rows in alphas)
+        return self._response(first, s.b_start[part]), self._response(last, s.b_stop[part])
 
     def _response(self, alpha: Array, b: Array) -> Array:
         gram, border = self.problem.gram, self.problem.border
@@ -302,6 +322,41 @@ class Path:
         from homotopy.analysis.occupancy import stays
 
         return stays(self, names)
+
+    def fork(self, t: float, side: str = "after") -> Fork:
+        """The optimum at `t` with its factor, from which single rows are moved, taken out or added;
+        see `homotopy.Fork`."""
+        from homotopy.forking import Fork
+
+        return Fork(self, t, side)
+
+    def __iter__(self) -> Iterator[Segment]:
+        """The segments, in the order of travel."""
+        return segments_of_path(self)
+
+    def segment(self, t: float, side: str = "after") -> Segment:
+        """The stretch around `t` on which the active set stays as it is, and who changes next."""
+        return segment_of(self, self._locate(t, side)[0])
+
+    def zeros(self, f: Callable[[Any], Any], of: str = "alpha") -> tuple[Zero, ...]:
+        """Where an affine or quadratic function of the solution is zero, exactly.
+
+        Parameters
+        ----------
+        f : callable
+            Takes one array and returns a number: ``lambda w: w[3] - 0.1``,
+            ``lambda w: w @ covariance @ w - risk``.  One that is neither affine nor quadratic is
+            refused.
+        of : {"alpha", "response", "border", "solution"}
+            What it takes: alpha, the response u, the border multipliers b, or the unknown as the
+            model writes it (`Path.solution`).
+
+        Returns
+        -------
+        tuple of Zero
+            In the order of travel.
+        """
+        return find_zeros(self, f, of)
 
     def certify(
         self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None

@@ -56,7 +56,11 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
         place = np.clip((alpha[i] - bottom) / (top - bottom), 0.0, 1.0)
         carried[i] = new_bottom + place * (new_top - new_bottom)
     # Beside a wall (an infinite slope) there is no place to keep.
-    return np.where(np.isfinite(carried), carried, alpha)
+    carried = np.where(np.isfinite(carried), carried, alpha)
+    # A row whose slopes are all the same number (of cost 0, say) is on a piece by chance, and its
+    # name says nothing: alpha stays where it is.
+    any_piece = np.all((old.slope == alpha[:, None]) & (old.curvature == 0.0), axis=1)
+    return np.where(any_piece, alpha, carried)
 
 
 def slack_of_border(

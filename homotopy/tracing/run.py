@@ -128,6 +128,7 @@ class Run:
         if not point.as_it_was:
             tracker.doubt = tracker.off
         self.first_piece, self.begun = tracker.piece.copy(), True
+        self.watch.read_from(self.first_piece)
         self.watch.begin(self.start, self.stop)
         tracker.start_record()
         if self.start == self.stop or point.free:
@@ -253,6 +254,7 @@ class Run:
             self.tracker.restore_state(saved.arrays)
             self.problem.gram.hold(saved.room("gram"))
         self.begun, self.watch.ends = True, (self.start, self.stop)
+        self.watch.read_from(self.first_piece)
         if self.keeper is not None and self.keeper.file == saved.file:
             self.keeper.holds(self)
 

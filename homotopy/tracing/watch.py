@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from homotopy.errors import TraceError
 from homotopy.model import Problem
 from homotopy.path import Status
 from homotopy.progress import progress_bar
+from homotopy.tracing.passed import Passed, Sweep
 from homotopy.tracker import Tracker
 
 __all__ = ["Callback", "Progress", "Stopped", "Watch"]
@@ -33,6 +35,11 @@ class Progress:
     breakpoints: int
     jumps: int
     objective: float = np.nan
+    _sweep: Sweep | None = attrs.field(default=None, repr=False, eq=False)
+
+    def passed(self) -> Iterator[Passed]:
+        """The segments that are new since this was last asked for: t, alpha and b at their ends."""
+        return iter(()) if self._sweep is None else self._sweep.new()
 
 
 Callback = Callable[[Progress], object]
@@ -68,6 +75,7 @@ class Watch:
         self.told, self.told_at = 0, time.monotonic()
         self.first_objective = np.nan
         self.ends: tuple[float, float] | None = None
+        self.sweep: Sweep | None = None
 
     @property
     def wanted(self) -> bool:
@@ -78,6 +86,11 @@ class Watch:
     def allow(self, seconds: float) -> None:
         """Fail once this many seconds have passed."""
         self.budget = time.monotonic() + seconds
+
+    def read_from(self, first_piece: npt.NDArray[np.int64]) -> None:
+        """What the callback may read begins with these pieces."""
+        if self.callback is not None:
+            self.sweep = Sweep(self.problem, self.tracker, first_piece)
 
     def begin(self, start: float, stop: float) -> None:
         """The path begins."""
@@ -131,7 +144,11 @@ class Watch:
             else self.ends[0]
         )
         progress = Progress(
-            t, int(self.tracker.cursor.segments), int(self.tracker.cursor.jumps), self._objective()
+            t,
+            int(self.tracker.cursor.segments),
+            int(self.tracker.cursor.jumps),
+            self._objective(),
+            self.sweep,
         )
         if self.callback(progress):
             raise Stopped(Status.CALLBACK)

@@ -21,6 +21,7 @@ from numba import njit
 
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.follow import begin_segment, end_segment, follow, seal
+from homotopy.tracker.forking import move_rows, undo
 from homotopy.tracker.leaving import leave, ready_for, to_slope
 from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
 from homotopy.tracker.pivots import admit
@@ -37,6 +38,7 @@ from homotopy.tracker.state import (
     BY_TURN,
     FACTORING,
     FLIPPING,
+    FORKING,
     FULL,
     GO,
     MISSING,
@@ -50,6 +52,7 @@ from homotopy.tracker.state import (
     SOLVE,
     STUCK,
     UNBOUNDED,
+    UNDOING,
     WALLS,
     Core,
 )
@@ -501,6 +504,11 @@ def run_on(core):  # type: ignore[no-untyped-def]
         elif phase == SHARPENING:
             refine(core)
             code = ARRIVED
+        elif phase == FORKING:
+            code = move_rows(core)
+        elif phase == UNDOING:
+            undo(core)
+            code = ARRIVED
         else:
             measure(core)
             sizes.off = worst_off(core)
@@ -511,7 +519,7 @@ def run_on(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**OUTER)
-def run(form, lines, here, act, mov, win, rec, numbers, tol, opt):  # type: ignore[no-untyped-def]
+def run(form, lines, here, act, mov, win, rec, numbers, base, tol, opt):  # type: ignore[no-untyped-def]
     """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
     core = Core(
         form,
@@ -529,6 +537,7 @@ def run(form, lines, here, act, mov, win, rec, numbers, tol, opt):  # type: igno
         numbers.jumping[0],
         numbers.scope[0],
         numbers.cursor[0],
+        base,
         tol[0],
         opt[0],
     )

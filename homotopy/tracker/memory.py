@@ -91,6 +91,7 @@ class Memory:
         self._set_motion()
         self._reserve(64)
         self._record_room(256, 8192, 4096, 64)
+        self.base = state.no_base()
         corners = problem.polylines.corner0.shape[1]
         self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.fill_model(np.zeros((n, corners), np.int8))

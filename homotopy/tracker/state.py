@@ -34,6 +34,7 @@ __all__ = [
     "SLOPE",
     "SPOT",
     "Active",
+    "Base",
     "Coordinates",
     "Form",
     "Lines",
@@ -54,10 +55,11 @@ GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = rang
 UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
 # Where a trace is: on its way; at a jump, about to flip, across it, at the end of a round, looking
-# ahead, on its way back; or at work on its factor, correcting its point with pivots or without, or
-# measuring how far off it is.
+# ahead, on its way back; or at work on its factor, correcting its point with pivots or without,
+# measuring how far off it is; moving rows from a base (`forking`), or going back to that.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
+FORKING, UNDOING = 11, 12
 
 REAL, WHOLE = "f8", "i8"
 
@@ -258,6 +260,18 @@ stop_steps    whole  steps at which to pause
 stop_segments whole  segments at which to pause
 """)
 
+JOBS = _documented("""
+shift        real   how far the polyline of a row that is let go stands off
+job          whole  the row at work
+jobs         whole  how many there are
+begun        whole  it is on its way
+back         whole  after each the base is gone back to
+piece        whole  the piece on which a row is let go; -1 where rows are held
+actives      whole  of the base: how many are in the factor
+idles        whole  how many are idle
+logged       whole  where the log of changes since begins
+""")
+
 
 class Records(np.ndarray):
     """An array of records whose fields are attributes: what `np.recarray` is, at a fraction of the
@@ -415,6 +429,43 @@ class Record(NamedTuple):
     jump: Any
 
 
+class Base(NamedTuple):
+    """The point that a fork goes back to (`homotopy.tracker.forking`), its factor and polylines,
+    and what is to be done from there: the alpha of `row` goes to `value`; found for each of them
+    its response, b and, where there is room, every alpha."""
+
+    u: Any
+    alpha: Any
+    w: Any
+    b: Any
+    piece: Any
+    place: Any
+    idle: Any
+    miss: Any
+    factor: Any
+    half: Any
+    index: Any
+    slope: Any
+    corner: Any
+    row: Any
+    value: Any
+    found_u: Any
+    found_b: Any
+    found_alpha: Any
+    jobs: Any
+
+
+def no_base() -> Base:
+    """Nothing to go back to."""
+    real, whole, table = np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 0))
+    reals = dict.fromkeys(("u", "alpha", "w", "b", "miss", "value", "found_u"), real)
+    wholes = dict.fromkeys(("piece", "place", "idle", "index", "row"), whole)
+    tables = dict.fromkeys(("factor", "half", "found_b", "found_alpha"), table)
+    lines = {"slope": SLOPE, "corner": CORNER}
+    empty = {name: records(np.zeros((0, 0), kind)) for name, kind in lines.items()}
+    return Base(**reals, **wholes, **tables, **empty, jobs=records(np.zeros(1, JOBS)))
+
+
 class Scalars(NamedTuple):
     """The records of single numbers, each an array of one."""
 
@@ -452,5 +503,6 @@ class Core(NamedTuple):
     jumping: Any
     scope: Any
     cursor: Any
+    base: Any
     tol: Any
     opt: Any

@@ -275,8 +275,8 @@ class Tracker(Memory):
 
     def _call(self) -> int:
         """Compiled code, from where it stands to where it wants something."""
-        moving = self.here, self.act, self.mov, self.win, self.rec
-        return int(run(self._stored(), self.lines, *moving, self._scalars, self._tol, self._opt))
+        moving = self.here, self.act, self.mov, self.win, self.rec, self._scalars, self.base
+        return int(run(self._stored(), self.lines, *moving, self._tol, self._opt))
 
     def _where(self) -> str:
         """The present place in the user's words."""

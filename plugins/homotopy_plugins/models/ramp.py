@@ -11,9 +11,10 @@ from typing import Any, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import ModelError
+from homotopy import ModelError, NewRow
 from homotopy_plugins.kernels.checks import number
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
+from homotopy_plugins.kernels.new_rows import new_row
 
 __all__ = ["BEYOND", "Point", "RampModel", "ramp_parameters"]
 
@@ -163,6 +164,9 @@ class RampModel(KernelModel):
         checked = self.parameters | {what: self._checked(what, v) for what, v in point.items()}
         self._check_point(checked)
         return checked
+
+    def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
+        return new_row(self, x, target, 1.0 if cost is None else cost / self.C, t, others)
 
     # ------------------------------------------------------------------ for `anneal`
 

@@ -18,7 +18,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import Jump, Knot, ModelError, Slope
+from homotopy import Jump, Knot, ModelError, NewRow, Slope
 from homotopy_plugins.kernels.checks import (
     check_rows,
     check_scale,
@@ -30,6 +30,7 @@ from homotopy_plugins.kernels.checks import (
 )
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
+from homotopy_plugins.kernels.new_rows import new_row
 
 __all__ = ["SVMPath"]
 
@@ -121,6 +122,9 @@ class SVMPath(KernelModel):
             Knot("E-", self.y + self.epsilon),
             Slope("O-", -cost),
         )
+
+    def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
+        return new_row(self, x, target, 1.0 if cost is None else cost / t, t, others)
 
     def held_out_target(self, y: Any) -> Array:
         """Labels as -1 / +1, or targets."""

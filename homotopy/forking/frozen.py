@@ -1,0 +1,133 @@
+"""The problem of a fork: the model at one t, every row on its convex branch.
+
+Polylines stand still there.  Where a branch ends at a jump it has a wall: a knot beyond which
+alpha goes on for ever.  A row that ends on a wall would have jumped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import ModelError
+from homotopy.gram import Gram
+from homotopy.model import Jump, Knot, LossModel, Problem, Slope
+from homotopy.model.polyline import JUMP, Polylines, Snapshot
+
+__all__ = ["Frozen", "Tables", "convex_branches", "frozen_problem"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Tables:
+    """Polylines that stand still: slopes and curvatures (n, K+1), corners (n, K)."""
+
+    slope: Array
+    corner: Array
+    curvature: Array
+
+    def flat(self, row: int) -> Tables:
+        """The same with `row` on a flat slope of height 0 that never ends."""
+        slope, corner, curvature = self.slope.copy(), self.corner.copy(), self.curvature.copy()
+        slope[row], corner[row], curvature[row] = 0.0, np.inf, 0.0
+        return Tables(slope, corner, curvature)
+
+    def polylines(self, names: tuple[str, ...], moving: int | None = None) -> Polylines:
+        """As the engine reads them; the slope of row `moving` is t."""
+        rate = np.zeros_like(self.slope)
+        if moving is not None:
+            rate[moving] = 1.0
+        return Polylines(
+            names=names,
+            jump=np.zeros(self.corner.shape[1], dtype=bool),
+            slope0=self.slope,
+            slope1=rate,
+            corner0=self.corner,
+            corner1=np.zeros_like(self.corner),
+            curvature=self.curvature,
+        )
+
+
+class Frozen(LossModel):
+    """The convex problem of a fork as a model; `moving` is the row whose alpha is t, if any."""
+
+    unknown = "alpha"
+
+    def __init__(
+        self,
+        gram: Gram,
+        border: tuple[Array, Array],
+        tables: Tables,
+        names: tuple[str, ...],
+        moving: int | None = None,
+        span: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.gram, self.tables, self.names, self.moving = gram, tables, names, moving
+        self.border, self.border_target = border
+        self.span = span
+        self.parameter = "t" if moving is None else f"alpha[{moving}]"
+
+    def polyline(self, t: float) -> Sequence[Slope | Knot | Jump]:
+        tables = self.tables
+        slope = tables.slope
+        if self.moving is not None:
+            slope = slope.copy()
+            slope[self.moving] += t
+        pieces: list[Slope | Knot | Jump] = []
+        for p, name in enumerate(self.names):
+            j = p // 2
+            if p % 2 == 0:
+                pieces.append(Slope(name, slope[:, j], tables.curvature[:, j]))
+            else:
+                pieces.append(Knot(name, tables.corner[:, j]))
+        return pieces
+
+    def problem(self) -> Problem:
+        """The problem compiled: nothing of it need be checked again."""
+        assert self.border is not None
+        return Problem(
+            model=self,
+            gram=self.gram,
+            border=self.border,
+            target0=np.array(self.border_target),
+            target1=np.zeros(self.border.shape[1]),
+            polylines=self.tables.polylines(self.names, self.moving),
+            start=self.span[0],
+            stop=self.span[1],
+        )
+
+
+def convex_branches(snap: Snapshot, kind: Any, piece: Index) -> Tables:
+    """The polylines `snap`, whose corners are of this kind, each as far as the convex branch goes
+    that `piece` lies on."""
+    slope, corner = snap.slope.copy(), snap.corner.copy()
+    jumps = (kind == JUMP) & np.isfinite(corner)
+    places = np.flatnonzero(jumps.any(axis=0)).tolist()
+    # What is beyond a wall is out of reach.
+    for j in places:
+        left = jumps[:, j] & (piece > 2 * j + 1)
+        slope[left, : j + 1], corner[left, :j] = np.inf, -np.inf
+    for j in places[::-1]:
+        right = jumps[:, j] & (piece < 2 * j + 1)
+        slope[right, j + 1 :], corner[right, j + 1 :] = -np.inf, np.inf
+    return Tables(slope, corner, snap.curvature.copy())
+
+
+def frozen_problem(problem: Problem, t: float, piece: Index) -> Problem:
+    """The problem at t with every row kept to the convex branch of its piece."""
+    if not problem.gram.semidefinite:
+        raise ModelError(
+            f"{type(problem.model).__name__}: its quadratic form is not positive semidefinite, so "
+            "that an optimum with one row moved is not one optimum; a fork needs a convex problem"
+        )
+    names = tuple(
+        f"wall {p // 2}" if name is None else name for p, name in enumerate(problem.polylines.names)
+    )
+    tables = convex_branches(problem.polylines.at(t), problem.kinds_at(t), piece)
+    return Frozen(problem.gram, (problem.border, problem.target(t)), tables, names).problem()

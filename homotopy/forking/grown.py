@@ -1,0 +1,177 @@
+"""A frozen problem with room for rows that are added later.
+
+Rows that are not there yet are zero rows of Q and of the border, held at alpha = 0: they influence
+nothing.  A new row is written over one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from homotopy.errors import ModelError
+from homotopy.forking.frozen import Frozen, Tables, convex_branches
+from homotopy.gram import Gram, KernelGram, LinearGram
+from homotopy.model import NewRow, Problem
+from homotopy.model.polyline import Polylines, Snapshot
+
+if TYPE_CHECKING:
+    from homotopy.forking.mover import Mover
+
+__all__ = ["Room", "roomy_problem", "rows_added", "write_row"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class Room(KernelGram):
+    """The rows of `gram` and more, those written so far; the others are 0."""
+
+    def __init__(self, gram: Gram, spare: int) -> None:
+        n = gram.size
+        extra, every = np.zeros((spare, n + spare)), np.arange(n)
+
+        def columns(index: Index) -> Array:
+            out = np.empty((index.size, n + spare))
+            old = index < n
+            out[old, :n] = gram.block(index[old], every)
+            out[old, n:] = extra[:, index[old]].T
+            out[~old] = extra[index[~old] - n]
+            return out
+
+        super().__init__(columns, np.concatenate([gram.diag, np.zeros(spare)]))
+        self.extra, self.first = extra, n
+
+    def write(self, row: int, column: Array, diagonal: float) -> None:
+        """Let `row` have the products `column` with the rows before it."""
+        own = self.extra[row - self.first]
+        own[:] = 0.0
+        own[:row], own[row] = column, diagonal
+        later = self.extra[: row - self.first]
+        later[:, row] = column[self.first :]
+        self.diag[row] = diagonal
+        store, slot = self.rows()
+        there = np.flatnonzero(slot >= 0)
+        store[slot[there], row] = own[there]
+        if slot[row] >= 0:
+            store[slot[row]] = own
+
+
+def _roomy_features(phi: Any, spare: int) -> Any:
+    if not sp.issparse(phi):
+        return np.vstack([phi, np.zeros((spare, phi.shape[1]))])
+    # Every feature of a row that is added has its place.
+    width = phi.shape[1]
+    blank = sp.csr_matrix(
+        (
+            np.zeros(spare * width),
+            np.tile(np.arange(width), spare),
+            width * np.arange(spare + 1),
+        ),
+        shape=(spare, width),
+    )
+    return sp.vstack([phi, blank], format="csr")
+
+
+def roomy_problem(problem: Problem, frozen: Frozen, spare: int) -> Problem:
+    """The frozen problem of a fork with `spare` rows that influence nothing."""
+    phi, n, m = problem.gram.features(), *problem.border.shape
+    gram = Room(problem.gram, spare) if phi is None else LinearGram(_roomy_features(phi, spare))
+    old, corners = frozen.tables, frozen.tables.corner.shape[1]
+    tables = Tables(
+        np.vstack([old.slope[:n], np.zeros((spare, corners + 1))]),
+        np.vstack([old.corner[:n], np.full((spare, corners), np.inf)]),
+        np.vstack([old.curvature[:n], np.zeros((spare, corners + 1))]),
+    )
+    border = np.vstack([problem.border, np.zeros((spare, m))])
+    return Frozen(gram, (border, np.array(frozen.border_target)), tables, frozen.names).problem()
+
+
+def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
+    """Q and the border of the model with `rows` after its own."""
+    border = np.vstack([problem.border, *(row.border for row in rows)])
+    phi = problem.gram.features()
+    if phi is not None:
+        new = np.stack([np.asarray(row.features) for row in rows])
+        both = sp.vstack([phi, new], format="csr") if sp.issparse(phi) else np.vstack([phi, new])
+        return LinearGram(both), border
+    gram = Room(problem.gram, len(rows))
+    for k, row in enumerate(rows):
+        assert row.column is not None
+        gram.write(problem.gram.size + k, np.asarray(row.column), row.diagonal)
+    return gram, border
+
+
+# ------------------------------------------------------------------ a row
+
+
+def write_row(mover: Mover, new: NewRow, row: int) -> None:
+    """Let `row`, until now one that is not there, be this one, held at alpha = 0."""
+    snap = _snapshot(mover, new)
+    border = np.asarray(new.border, dtype=float)
+    if border.shape != (mover.border.shape[1],) or not np.all(np.isfinite(border)):
+        raise ModelError(
+            f"NewRow: border must be {mover.border.shape[1]} finite numbers, got {new.border!r}"
+        )
+    product, diagonal = _write_form(mover, new, row)
+    mover.border[row] = border
+    mover.u[row] = product + float(border @ mover.b)
+    tables, own = Tables(snap.slope, snap.corner, snap.curvature), mover.own
+    mover.own_kinds[row] = snap.kind[0]
+    if not snap.convex:
+        # On the convex branch that encloses its response.
+        first, _ = snap.branches(mover.u[row : row + 1])
+        tables = convex_branches(snap, snap.kind, 2 * first)
+        mover.own_kinds[row] = tables.polylines(("",) * len(new.polyline)).at(0.0).kind[0]
+    own.slope[row], own.corner[row] = tables.slope[0], tables.corner[0]
+    own.curvature[row] = tables.curvature[0]
+    mover.flatten(row, 0.0)
+    mover.held[row] = 0.0
+    mover.measure_row(row, diagonal, tables)
+
+
+def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
+    """The polyline of a new row, checked."""
+    corners = mover.own.corner.shape[1]
+    lines = Polylines.compile(new.polyline, 1)
+    if lines.corner0.shape[1] != corners:
+        raise ModelError(
+            f"NewRow: the polyline has {len(lines.names)} pieces, the rows of the model have "
+            f"{2 * corners + 1}"
+        )
+    lines.check(0.0, 0.0)
+    return lines.at(0.0)
+
+
+def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:
+    """Write the row of Q, or of features; its product with alpha, and its diagonal."""
+    gram = mover.gram
+    if isinstance(gram, Room):
+        column = np.asarray(new.column, dtype=float)
+        if new.column is None or column.shape != (row,) or not np.all(np.isfinite(column)):
+            raise ModelError(
+                f"NewRow: column must be {row} finite numbers, the products with the rows there "
+                f"are, got {new.column!r}"
+            )
+        if not (np.isfinite(new.diagonal) and new.diagonal >= 0.0):
+            raise ModelError(f"NewRow: diagonal must not be negative, got {new.diagonal!r}")
+        gram.write(row, column, float(new.diagonal))
+        return float(column @ mover.alpha[:row]), float(new.diagonal)
+    features, phi = np.asarray(new.features, dtype=float), gram.features()
+    width = phi.shape[1]
+    if new.features is None or features.shape != (width,) or not np.all(np.isfinite(features)):
+        raise ModelError(
+            f"NewRow: features must be {width} finite numbers (the quadratic form is given by "
+            f"features), got {new.features!r}"
+        )
+    if sp.issparse(phi):
+        part = slice(phi.indptr[row], phi.indptr[row + 1])
+        phi.data[part] = mover._form.data[part] = features
+    else:
+        phi[row] = mover._form.phi[row, :width] = features
+    gram.diag[row] = diagonal = float(features @ features)
+    return float(features @ mover.mov.w[:width]), diagonal

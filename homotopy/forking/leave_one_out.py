@@ -1,0 +1,141 @@
+"""Every row left out in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import MissingPackageError, PathError, TraceError
+from homotopy.forking.result import evaluator_of
+from homotopy.path.segments import read_only
+from homotopy.progress import progress_bar
+
+if TYPE_CHECKING:
+    from homotopy.forking.fork import Fork
+
+__all__ = ["LeftOut", "leave_out"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+Found = tuple[Array, Array, Array]
+
+# Numbers of one block of alphas; rows of a block at the least and at the most.
+NUMBERS, FEWEST, MOST = 1_000_000, 16, 4096
+
+
+@attrs.frozen(eq=False)
+class LeftOut:
+    """Each row left out in turn; every array has one entry (or row) for each of `rows`.
+
+    Attributes
+    ----------
+    rows : int array (k,)
+    response : array (k,)
+        ``u_i`` in the optimum without row i: f(x_i), or y_i f(x_i) where labels are signs.
+    border_multipliers : array (k, m)
+        b without row i.
+    decision : array (k, N) or None
+        The decision function without row i at the N new rows that were asked for.
+    """
+
+    rows: Index = attrs.field(converter=read_only)
+    response: Array = attrs.field(converter=read_only)
+    border_multipliers: Array = attrs.field(converter=read_only)
+    decision: Array | None = None
+
+
+def leave_out(fork: Fork, rows: Any, at: Any, n_jobs: int | None, progress: bool) -> LeftOut:
+    """See `Fork.leave_one_out`."""
+    rows = _checked_rows(fork, rows)
+    now = fork.optimum()
+    response, b = now.response[rows].copy(), np.repeat(now.border_multipliers[None], rows.size, 0)
+    decision, values = None, None
+    if at is not None:
+        values = evaluator_of(fork.model, fork.added, at)
+        everywhere = values(now.alpha[:, None], now.border_multipliers[:, None])[:, 0]
+        decision = np.repeat(everywhere[None], rows.size, axis=0)
+    # Where alpha is 0 nothing changes.
+    todo = np.flatnonzero(now.alpha[rows] != 0.0)
+    workers = _workers(fork, n_jobs)
+    blocks = _blocks(todo, now.alpha.size, at is not None, workers)
+    bar = progress_bar("leave one out", todo.size) if progress else None
+    with nullcontext() if bar is None else closing(bar):
+        for place, found in _results(fork, rows, blocks, at is not None, workers):
+            response[place], b[place] = found[0], found[1]
+            if decision is not None and values is not None:
+                decision[place] = values(found[2].T, found[1].T).T
+            if bar is not None:
+                bar.update(place.size)
+    return LeftOut(rows, response, b, decision)
+
+
+def _checked_rows(fork: Fork, rows: Any) -> Index:
+    n = fork.optimum().alpha.size
+    if rows is None:
+        free = np.ones(n, dtype=bool)
+        free[list(fork.held)] = False
+        return np.flatnonzero(free)
+    found = np.asarray(rows)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise PathError(f"rows must be a list of row numbers, got {rows!r}")
+    return np.array([fork.free_row(int(row)) for row in found.tolist()], dtype=np.int64)
+
+
+def _blocks(todo: Index, n: int, alphas: bool, workers: int) -> list[Index]:
+    """Rows that are done in one go: as many as their alphas have room, with a look at the bar now
+    and then; in processes, each of which makes its own factor, no fewer blocks than these."""
+    size = max(FEWEST, (NUMBERS if alphas else 100 * NUMBERS) // n)
+    count = max(-(-todo.size // min(size, MOST)), min(workers, todo.size))
+    return np.array_split(todo, count) if todo.size else []
+
+
+def _workers(fork: Fork, n_jobs: int | None) -> int:
+    """How many processes there are to be."""
+    if n_jobs in (None, 1):
+        return 1
+    try:
+        from joblib import effective_n_jobs  # type: ignore[import-untyped]
+    except ImportError:
+        raise MissingPackageError(
+            "leave_one_out(n_jobs=...) needs joblib; install it or leave n_jobs off"
+        ) from None
+    if fork.moved:
+        raise PathError(
+            "leave_one_out(n_jobs=...) begins at the optimum of the path, but rows have been "
+            "moved; restore() first, or leave n_jobs off"
+        )
+    return int(effective_n_jobs(n_jobs))
+
+
+def _results(
+    fork: Fork, rows: Index, blocks: list[Index], alphas: bool, workers: int
+) -> Iterator[tuple[Index, Found]]:
+    """For each block its places and what was found there."""
+    if workers == 1 or len(blocks) < 2:
+        found: Iterable[Found] = (_block(fork, rows[block], alphas) for block in blocks)
+    else:
+        from joblib import Parallel, delayed
+
+        place = fork.path, fork.t, fork.side
+        jobs = (delayed(_in_process)(*place, rows[block], alphas) for block in blocks)
+        found = Parallel(n_jobs=workers, return_as="generator")(jobs)
+    yield from zip(blocks, found, strict=True)
+
+
+def _in_process(path: Any, t: float, side: str, rows: Index, alphas: bool) -> Found:
+    return _block(path.fork(t, side), rows, alphas)
+
+
+def _block(fork: Fork, rows: Index, alphas: bool) -> Found:
+    try:
+        return fork.hold_each(rows, np.zeros(rows.size), alphas)
+    except TraceError as error:
+        raise TraceError(
+            f"row {getattr(error, 'row', '?')} could not be left out: {error}"
+        ) from error

@@ -1,0 +1,109 @@
+"""Reading a path: its segments one by one, and who changes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.path.jump_record import JumpRecord
+from homotopy.path.segments import read_only
+
+if TYPE_CHECKING:
+    from homotopy.path.path import Path
+
+__all__ = ["Change", "Segment", "segment_of", "segments_of_path"]
+
+Index = npt.NDArray[np.int64]
+
+
+@attrs.frozen
+class Change:
+    """Coordinate `row` goes from the piece called `before` to that called `after`."""
+
+    row: int
+    before: str
+    after: str
+
+
+@attrs.frozen(eq=False)
+class Segment:
+    """A stretch of a path along which no coordinate changes its piece and all is linear in t.
+
+    Attributes
+    ----------
+    number : int
+        Its place on the path, from 0 on.
+    start, stop : float
+        In the order of travel.
+    active : int array
+        The coordinates whose alpha is free.
+    changes : tuple of Change
+        Who changes its piece at the end of it, and how; empty at the end of the path.
+    jump : JumpRecord or None
+        The jump at its end, if it ends with one; `changes` are then those of the jump.
+    """
+
+    number: int
+    start: float
+    stop: float
+    active: Index = attrs.field(converter=read_only)
+    changes: tuple[Change, ...]
+    jump: JumpRecord | None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The values of t for which this active set is that of the optimum, the smaller first."""
+        return min(self.start, self.stop), max(self.start, self.stop)
+
+    def __contains__(self, t: float) -> bool:
+        low, high = self.interval
+        return low <= t <= high
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        then = ", ".join(f"{c.row}: {c.before} -> {c.after}" for c in self.changes[:3])
+        more = f" and {len(self.changes) - 3} more" if len(self.changes) > 3 else ""
+        what = f"jump, {then}" if self.jump is not None else then or "the end"
+        return f"[{low:.6g}, {high:.6g}] {self.active.size} active; then {what}{more}"
+
+
+def segments_of_path(path: Path) -> Iterator[Segment]:
+    """One after the other, in the order of travel."""
+    piece = path.segments.pieces(0)
+    jumps = {jump.t: jump for jump in path.jumps}
+    for k in range(len(path.segments)):
+        yield _segment(path, k, piece, jumps)
+
+
+def segment_of(path: Path, k: int) -> Segment:
+    """Segment k."""
+    jumps = {jump.t: jump for jump in path.jumps}
+    return _segment(path, k, path.segments.pieces(k), jumps)
+
+
+def _segment(path: Path, k: int, piece: Index, jumps: dict[float, JumpRecord]) -> Segment:
+    """Segment k, of which `piece` are the pieces; they become those of the next one."""
+    s, changes = path.segments, []
+    if k + 1 < len(s):
+        new = slice(s.event[k + 1], s.event[k + 2])
+        for row, after in zip(s.changed[new].tolist(), s.changed_to[new].tolist(), strict=True):
+            if piece[row] != after:
+                changes.append(Change(row, _name(path, int(piece[row])), _name(path, after)))
+                piece[row] = after
+    stop = float(s.stop[k])
+    return Segment(
+        number=k,
+        start=float(s.start[k]),
+        stop=stop,
+        active=np.sort(s.active[s.offset[k] : s.offset[k + 1]]),
+        changes=tuple(changes),
+        jump=jumps.get(stop),
+    )
+
+
+def _name(path: Path, piece: int) -> str:
+    return path.problem.polylines.names[piece] or f"jump {piece // 2}"

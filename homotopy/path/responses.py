@@ -1,0 +1,94 @@
+"""Responses at many places of a path, without a product with all of alpha at each.
+
+With alpha = level + rate t on flat slopes and alpha_A on the rest,
+
+    u(t) = Q level + t Q rate + Q_:A alpha_A + B b
+
+where level and rate change by few entries from one segment to the next.  So places are taken in the
+order of travel, and what changes between them is multiplied, many places at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from homotopy.path.path import Path
+
+__all__ = ["responses"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Places taken together, and blocks after which the sums are made anew.
+BLOCK, ANEW = 64, 16
+
+
+def responses(path: Path, segment: Index, t: Array) -> Array:
+    """The response at the places t of the segments given, one row for each."""
+    problem, n = path.problem, path.problem.gram.size
+    out = np.empty((t.size, n))
+    order = np.argsort(segment, kind="stable")
+    flat = _Flat(path)
+    for count, first in enumerate(range(0, t.size, BLOCK)):
+        rows = order[first : first + BLOCK]
+        if count % ANEW == 0:
+            flat.forget()
+        out[rows] = flat.block(segment[rows], t[rows])
+    b = np.array([path._b_on(k, v) for k, v in zip(segment.tolist(), t.tolist(), strict=True)])
+    return out + b.reshape(t.size, -1) @ problem.border.T
+
+
+class _Flat:
+    """The part of flat slopes, as it was at the last place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.gram = path, path.problem.gram
+        s = path.segments
+        self.segment, self.piece = -1, s.first_piece.copy()
+        self.now = np.stack(path._flat(np.arange(self.piece.size), self.piece))
+        self.forget()
+
+    def forget(self) -> None:
+        """Make the products anew at the next place."""
+        self.last, self.product = np.zeros_like(self.now), np.zeros_like(self.now)
+
+    def _go_to(self, k: int) -> None:
+        """The level and rate of every coordinate on segment k."""
+        s = self.path.segments
+        new = slice(s.event[self.segment + 1], s.event[k + 1])
+        changed = s.changed[new]
+        # Later events overwrite earlier ones: NumPy assigns in order.
+        self.piece[changed] = s.changed_to[new]
+        self.now[:, changed] = self.path._flat(changed, self.piece[changed])
+        self.segment = k
+
+    def block(self, segment: Index, t: Array) -> Array:
+        """``Q alpha`` at places in the order of travel."""
+        path, s, n = self.path, self.path.segments, self.piece.size
+        flat, active = np.empty((2, t.size, n)), np.zeros((t.size, n))
+        for row, (k, place) in enumerate(zip(segment.tolist(), t.tolist(), strict=True)):
+            if k > self.segment:
+                self._go_to(k)
+            flat[:, row] = self.now
+            part, weight = slice(s.offset[k], s.offset[k + 1]), path._weight(k, place)
+            values = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
+            active[row, s.active[part]] = values
+        total = self._times(active)
+        for which in range(2):
+            change = np.diff(flat[which], axis=0, prepend=self.last[which][None])
+            products = np.cumsum(self._times(change), axis=0) + self.product[which]
+            self.last[which], self.product[which] = flat[which, -1], products[-1]
+            total += products if which == 0 else products * t[:, None]
+        return total
+
+    def _times(self, rows: Array) -> Array:
+        """``rows @ Q``, by the columns that are not 0."""
+        used = np.flatnonzero(np.any(rows != 0.0, axis=0))
+        if not used.size:
+            return np.zeros_like(rows)
+        every = np.arange(self.piece.size)
+        return np.asarray(rows[:, used] @ self.gram.block(used, every))

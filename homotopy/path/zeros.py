@@ -1,0 +1,187 @@
+"""Where a function of the solution is zero along a path.
+
+Along a segment alpha, b and the response are affine in t.  So an affine function of them is affine
+in t and a quadratic one quadratic: three values on a segment say all of it, and its zeros are those
+of a polynomial, not of a search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.errors import PathError
+
+if TYPE_CHECKING:
+    from homotopy.model import LossModel
+    from homotopy.path.path import Path
+
+__all__ = ["QUANTITIES", "Zero", "find_zeros", "jump_between", "values_on", "zeros_on"]
+
+Array = npt.NDArray[np.float64]
+Function = Callable[[Any], Any]
+
+# Where three values are looked at on a segment, and a fourth that the parabola must meet.
+PLACES, CHECK = (0.0, 0.5, 1.0), 0.25
+# Parts of the largest value that are rounding; parts that a parabola may miss the fourth value by.
+ROUNDING, MISSED = 1e-13, 1e-8
+QUANTITIES = ("alpha", "response", "border", "solution")
+
+
+@attrs.frozen
+class Zero:
+    """Where a function is zero, or changes sign.
+
+    Attributes
+    ----------
+    t : float
+        Where; the beginning, if it is zero on an interval.
+    stop : float
+        The end of that interval; `t` itself where it is one point.
+    way : int
+        +1 where it rises through zero in the direction of travel, -1 where it falls, 0 where it
+        touches zero or stays there.
+    jump : bool
+        Whether it passes zero by a jump of the path, without taking that value.
+    """
+
+    t: float
+    stop: float
+    way: int
+    jump: bool = False
+
+
+def find_zeros(path: Path, f: Function, of: str) -> tuple[Zero, ...]:
+    """See `Path.zeros`."""
+    if of not in QUANTITIES:
+        raise PathError(f"zeros: of must be one of {', '.join(QUANTITIES)}, got {of!r}")
+    found: list[Zero] = []
+    last: float | None = None
+    for k, (points, border) in enumerate(_points(path, of)):
+        start, stop = float(path.segments.start[k]), float(path.segments.stop[k])
+        values = values_on(path.model, f, of, (start, stop), points, border)
+        jump = jump_between(last, start, values)
+        if jump is not None:
+            found.append(jump)
+        found += zeros_on(start, stop, values)
+        last = values[2]
+    return tuple(_joined(found))
+
+
+def jump_between(last: float | None, t: float, values: Sequence[float]) -> Zero | None:
+    """The change of sign between two segments, by more than rounding, if there is one."""
+    if last is None or last * values[0] >= 0.0:
+        return None
+    size = max(abs(last), *(abs(v) for v in values))
+    if abs(last - values[0]) <= 1e-9 * size:
+        return None
+    return Zero(t, t, 1 if values[0] > 0.0 else -1, jump=True)
+
+
+def values_on(
+    model: LossModel, f: Function, of: str, ts: tuple[float, float], ends: Any, border: Any
+) -> tuple[float, float, float]:
+    """f at the beginning, in the middle and at the end of a segment; `ends` is alpha (or the
+    response) at its two ends, `border` b."""
+    parts = (*PLACES, CHECK)
+    x = [ends[0] + (ends[1] - ends[0]) * part for part in parts]
+    b = [border[0] + (border[1] - border[0]) * part for part in parts]
+    if of == "solution":
+        places = [ts[0] + (ts[1] - ts[0]) * part for part in parts]
+        x = [model.solution(t, a, c) for t, a, c in zip(places, x, b, strict=True)]
+    first, middle, last, fourth = (_number(f(value)) for value in (b if of == "border" else x))
+    _check((first, middle, last, fourth), ts[0], model.parameter)
+    return first, middle, last
+
+
+def _points(path: Path, of: str) -> Iterator[tuple[Any, Any]]:
+    """alpha (or the response) and b at both ends of one segment after the other."""
+    s = path.segments
+    if of != "response":
+        for k, ends in enumerate(path._sweep()):
+            yield ends, (s.b_start[k], s.b_stop[k])
+        return
+    block = 64
+    for first in range(0, len(s), block):
+        part = range(first, min(first + block, len(s)))
+        starts, stops = path._responses_on(part)
+        for k in part:
+            yield (starts[k - first], stops[k - first]), (s.b_start[k], s.b_stop[k])
+
+
+def _number(value: Any) -> float:
+    if np.ndim(value) != 0:
+        raise PathError(f"zeros: f must return one number, got shape {np.shape(value)}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise PathError(f"zeros: f returned {number}")
+    return number
+
+
+def _check(values: Sequence[float], t: float, name: str) -> None:
+    """Refuse a function that is not quadratic: its zeros would be guesses."""
+    first, middle, last, fourth = values
+    expected = 0.375 * first + 0.75 * middle - 0.125 * last
+    size = max(abs(v) for v in values)
+    if abs(fourth - expected) > MISSED * size:
+        raise PathError(
+            f"zeros: f is not an affine or quadratic function of the solution (on the segment that "
+            f"begins at {name}={t:g} it misses the parabola by {abs(fourth - expected):.2g})"
+        )
+
+
+def zeros_on(start: float, stop: float, values: Sequence[float]) -> list[Zero]:
+    """The zeros of a parabola by its values at the beginning, in the middle and at the end."""
+    first, middle, last = values
+    size = max(abs(v) for v in values)
+    if size <= 0.0:
+        return [Zero(start, stop, 0)]
+    # first + slope x + bend x^2 for x in [0, 1].
+    slope, bend = -3.0 * first + 4.0 * middle - last, 2.0 * (first - 2.0 * middle + last)
+    if abs(bend) <= ROUNDING * size:
+        slope, bend = last - first, 0.0
+    roots = [x for x in _roots(bend, slope, first, size) if 0.0 <= x <= 1.0]
+    found = []
+    for x in sorted(set(roots)):
+        rate = slope + 2.0 * bend * x
+        way = 0 if abs(rate) <= 1e-7 * size else (1 if rate > 0.0 else -1)
+        t = start + (stop - start) * x
+        found.append(Zero(t, t, way))
+    return found
+
+
+def _roots(bend: float, slope: float, level: float, size: float) -> list[float]:
+    """The real zeros of ``level + slope x + bend x^2``, without cancellation."""
+    if bend == 0.0:
+        return [] if slope == 0.0 else [-level / slope]
+    square = slope * slope - 4.0 * bend * level
+    if square < 0.0:
+        # It touches zero to rounding, or not at all.
+        touches = -square <= 4.0 * ROUNDING * size * abs(bend)
+        return [-0.5 * slope / bend] if touches else []
+    q = -0.5 * (slope + math.copysign(math.sqrt(square), slope))
+    return [q / bend, level / q] if q else [0.0]
+
+
+def _joined(zeros: list[Zero]) -> Iterator[Zero]:
+    """What two segments share is one zero; intervals that follow each other are one."""
+    kept: Zero | None = None
+    for zero in zeros:
+        if kept is not None and not zero.jump and not kept.jump and _same(kept.stop, zero.t):
+            whole = kept.t != kept.stop or zero.t != zero.stop
+            kept = Zero(kept.t, zero.stop, 0 if whole else kept.way or zero.way)
+            continue
+        if kept is not None:
+            yield kept
+        kept = zero
+    if kept is not None:
+        yield kept
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-12 * max(abs(one), abs(other))

@@ -1,0 +1,58 @@
+"""A callback that ends a trace where a function of the solution is zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from homotopy.errors import PathError
+from homotopy.path.zeros import QUANTITIES, Zero, jump_between, values_on, zeros_on
+from homotopy.tracing.passed import Passed
+from homotopy.tracing.watch import Progress
+
+__all__ = ["StopAt"]
+
+
+class StopAt:
+    """``trace(callback=StopAt(f))`` ends at the first break-point after a zero of f.
+
+    Parameters
+    ----------
+    f : callable
+        An affine or quadratic function, as for `Path.zeros`.
+    of : {"alpha", "response", "border", "solution"}
+        Of what; "response" takes a product with Q at every break-point.
+
+    Attributes
+    ----------
+    zero : Zero or None
+        Where f was zero first; None as long as it was not.
+    """
+
+    def __init__(self, f: Callable[[Any], Any], of: str = "alpha") -> None:
+        if of not in QUANTITIES:
+            raise PathError(f"StopAt: of must be one of {', '.join(QUANTITIES)}, got {of!r}")
+        self.f, self.of = f, of
+        self.zero: Zero | None = None
+        self._last: float | None = None
+
+    def __call__(self, progress: Progress) -> bool:
+        for passed in progress.passed():
+            self._look(passed)
+            if self.zero is not None:
+                return True
+        return False
+
+    def _look(self, passed: Passed) -> None:
+        problem, (start, stop) = passed.problem, passed.t
+        ends: Any = passed.alpha
+        if self.of == "response":
+            pairs = zip(passed.alpha, passed.border_multipliers, strict=True)
+            ends = tuple(problem.gram.matvec(a) + problem.border @ b for a, b in pairs)
+        values = values_on(
+            problem.model, self.f, self.of, passed.t, ends, passed.border_multipliers
+        )
+        found = zeros_on(start, stop, values)
+        jump = jump_between(self._last, start, values)
+        self._last = values[2]
+        self.zero = jump or (found[0] if found else None)
