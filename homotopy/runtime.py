@@ -14,7 +14,6 @@ from threadpoolctl import ThreadpoolController
 
 from homotopy.compilation import protect
 from homotopy.gram import Gram
-from homotopy.start import convex
 from homotopy.tracker import crossing
 from homotopy.tracker.compiling import source_digest
 
@@ -23,9 +22,7 @@ __all__ = ["announce_compilation", "compiled", "one_thread"]
 # From this many coordinates on, products are long enough for several threads.
 MANY = 20_000
 
-
-for _module in (convex, crossing):
-    protect(vars(_module))
+protect(vars(crossing))
 
 
 @functools.cache
