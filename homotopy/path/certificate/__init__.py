@@ -12,6 +12,8 @@ of every segment are what is looked at.
 * `lines`: the polylines at many t at once;
 * `scales`: what a coordinate is measured by;
 * `polylines`, `loops`: one coordinate on its polyline, and all of them at one point, compiled;
+* `along`: alpha and the pieces at one place after the other, compiled;
+* `tolerances`: every threshold;
 * `points`: alpha, b and everything recomputed at many places of a path;
 * `holders`: who holds those in place that stay on a jump corner;
 * `stated`: the problem as its author states it, where the model tells;

@@ -29,12 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.gram import Gram
-from homotopy.path.certificate.lines import TINY, Declaration, fixed, size
+from homotopy.path.certificate.lines import Declaration, fixed, size
+from homotopy.path.certificate.tolerances import TINY, CertificateTolerances
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["TINY", "Known"]
+__all__ = ["Known"]
 
 Array = npt.NDArray[np.float64]
 
@@ -58,10 +59,11 @@ class Known:
     declared: Declaration
     border: Array
     table: Array
+    tolerances: CertificateTolerances
     strict: bool = False
 
     @classmethod
-    def of(cls, path: Path, strict: bool = False) -> Known:
+    def of(cls, path: Path, tolerances: CertificateTolerances, strict: bool = False) -> Known:
         """From the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.sizes
@@ -69,7 +71,7 @@ class Known:
         rows = np.abs(border).max(axis=1, initial=0.0)
         largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
-        declared = Declaration.of(path.model, diag.size, *path.traced)
+        declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
         share = np.maximum(rows / max(float(rows.max()), TINY), declared.moving())
         corner = _smallest_corner(declared, np.array(path.traced))
         table = np.stack(
@@ -84,7 +86,7 @@ class Known:
                 spanned,
             ]
         )
-        return cls(path, declared, fixed(border), fixed(table), strict)
+        return cls(path, declared, fixed(border), fixed(table), tolerances, strict)
 
 
 def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array:
