@@ -47,7 +47,7 @@ from homotopy.path.storage import (
 )
 from homotopy.tracker.compiling import source_digest
 
-__all__ = ["Checkpoint", "Keeper", "Kept", "Options"]
+__all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
 
 # Seconds that a trace may take to come to a pause once it is asked to stop.
 GRACE = 1.0

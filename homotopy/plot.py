@@ -23,7 +23,18 @@ from homotopy.path import Path
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_alpha", "plot_objective", "plot_partition", "plot_validation"]
+__all__ = [
+    "GREY",
+    "LINED_JUMPS",
+    "PALETTE",
+    "axes_for",
+    "curve_points",
+    "finish_axes",
+    "plot_alpha",
+    "plot_objective",
+    "plot_partition",
+    "plot_validation",
+]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -68,7 +79,7 @@ def plot_alpha(
     -------
     Axes
     """
-    ax = _axes(ax, "plot_alpha")
+    ax = axes_for(ax, "plot_alpha")
     points = path.breakpoints
     before, after = _one_sided(path, points)
     crowded = len(path.jumps) > LINED_JUMPS
@@ -82,14 +93,14 @@ def plot_alpha(
     for i, color in zip(chosen.tolist(), _colors(chosen.size), strict=True):
         _broken_curve(ax, points, before[:, i], after[:, i], color, VISIBLE * size)
         labels.append((float(after[-1, i]), f"{i}", color))
-    _finish(ax, path.model.parameter, path.traced, "alpha")
+    finish_axes(ax, path.model.parameter, path.traced, "alpha")
     _label_ends(ax, labels, "index")
     return ax
 
 
 def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
     """The full, non-convex objective against t; it falls at every jump that moves the response."""
-    ax = _axes(ax, "plot_objective")
+    ax = axes_for(ax, "plot_objective")
     points = path.breakpoints
     before, after = path.objective(points, "before"), path.objective(points, "after")
     shares = np.abs(np.diff(points))
@@ -106,13 +117,13 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
         ax.plot(np.concatenate(t_all), np.concatenate(values), color=color, linewidth=1.8)
     size = float(np.ptp(np.concatenate([before, after])))
     _mark_breaks(ax, points, before, after, color, VISIBLE * size)
-    _finish(ax, path.model.parameter, path.traced, "objective")
+    finish_axes(ax, path.model.parameter, path.traced, "objective")
     return ax
 
 
 def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     """How many coordinates stand on each piece of the polyline, stacked, against t."""
-    ax = _axes(ax, "plot_partition")
+    ax = axes_for(ax, "plot_partition")
     points = path.breakpoints
     middles = 0.5 * (points[:-1] + points[1:]) if points.size > 1 else points
     partitions = [path.partition(t) for t in middles]
@@ -128,7 +139,7 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
         if heights[k].any():
             text = name if heights[k, -1] else f"{name} (none left)"
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
-    _finish(ax, path.model.parameter, path.traced, "coordinates on each piece")
+    finish_axes(ax, path.model.parameter, path.traced, "coordinates on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))
     _label_ends(ax, labels, "piece")
     return ax
@@ -136,12 +147,12 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
 
 def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
     """The mean loss on held-out rows against t, exact everywhere; where it is least is marked."""
-    ax = _axes(ax, "plot_validation")
+    ax = axes_for(ax, "plot_validation")
     best = curve.best
     first, last = best.interval
     if first != last:
         ax.axvspan(first, last, color=PALETTE[2], alpha=0.15, linewidth=0.0)
-    t, value = _curve_points(curve)
+    t, value = curve_points(curve)
     whole = np.isfinite(value)
     ax.plot(t[whole], value[whole], color=PALETTE[0], linewidth=0.5, alpha=0.5)
     ax.plot(t, value, color=PALETTE[0], linewidth=1.6, solid_joinstyle="round")
@@ -157,14 +168,14 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
         color=PALETTE[2],
     )
     ax.margins(y=0.12)
-    _finish(ax, curve.parameter, curve.traced, f"{curve.loss} loss on held-out rows")
+    finish_axes(ax, curve.parameter, curve.traced, f"{curve.loss} loss on held-out rows")
     return ax
 
 
 # ---------------------------------------------------------------------- reading
 
 
-def _curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
+def curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
     """t and values through which a curve is drawn, with NaN where it is broken."""
     c0, c1, c2 = curve.coefficients.T
     size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
@@ -223,7 +234,7 @@ def _checked(indices: Sequence[int] | Index, n: int) -> Index:
 # ---------------------------------------------------------------------- drawing
 
 
-def _axes(ax: Axes | None, who: str) -> Axes:
+def axes_for(ax: Axes | None, who: str) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -282,7 +293,7 @@ def _mark_breaks(
     ax.plot(both, ends, "o", color=color, markeredgewidth=1.1, zorder=3, **style)
 
 
-def _finish(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
+def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
     start, stop = traced
     if start != stop:
         ax.set_xlim(start, stop)

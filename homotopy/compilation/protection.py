@@ -29,8 +29,8 @@ from typing import Any, Self
 __all__ = ["interrupts_held", "protect"]
 
 LOG = logging.getLogger("homotopy")
-# The packages whose compiled functions are kept somewhere in any case.
-OURS = ("homotopy", "homotopy_plugins")
+# The compiled functions of packages whose name begins so are kept somewhere in any case.
+OURS = "homotopy"
 
 
 class _Waiting:
@@ -145,7 +145,7 @@ try:
 
         @classmethod
         def from_function(cls, function: Any, file: str) -> Self | None:
-            if function.__module__.split(".")[0] not in OURS:
+            if not function.__module__.startswith(OURS):
                 return None
             try:
                 locator = cls(function, file)

@@ -136,6 +136,13 @@ class LossModel(ABC):
         """The finite span, once the finite `start` of an infinite one is known."""
         return start, self.span[1]
 
+    @classmethod
+    def hostile(cls, draw: Any) -> tuple[str, LossModel, dict[str, Any]]:
+        """A legal problem of this class that is as ugly as `draw` (`homotopy.testing.Draw`) makes
+        it, for `homotopy.testing.hostile_problem`: its name, the model and what it is made of.
+        Plugins without this method are not drawn."""
+        raise NotImplementedError(f"{cls.__name__} draws no hostile problems")
+
     def intercept(self, alpha: Array, b: Array) -> Any:
         """What `decision_function` is handed for the border multipliers b: by default b itself, a
         float with one border column (0.0 with none), else an array."""

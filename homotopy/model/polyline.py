@@ -23,7 +23,7 @@ import numpy.typing as npt
 from homotopy.errors import ModelError
 from homotopy.model.affine import Affine
 
-__all__ = ["Jump", "Knot", "Polylines", "Slope", "Snapshot"]
+__all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot"]
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]

@@ -28,7 +28,15 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 
-__all__ = ["Archive", "ensure_writable", "name_of", "packed", "refusing", "replace_file"]
+__all__ = [
+    "Archive",
+    "FileName",
+    "ensure_writable",
+    "name_of",
+    "packed",
+    "refusing",
+    "replace_file",
+]
 
 FileName = str | os.PathLike[str]
 Shape = tuple[int, ...]

@@ -13,11 +13,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.analysis.report import counted
 from homotopy.errors import PathError
 from homotopy.plot import PALETTE
 from homotopy.report.document import Report
 from homotopy.report.sampling import Samples, thinned
+from homotopy.wording import counted
 
 if TYPE_CHECKING:
     from homotopy.analysis.validation import ValidationCurve
