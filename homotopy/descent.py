@@ -17,6 +17,7 @@ others stand still, as at a kink.
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -31,16 +32,33 @@ __all__ = ["descend", "leading"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A direction with a Rayleigh quotient below this is not taken for one of positive curvature.
-DEFINITE = 1e-10
-# Responses this far (as a fraction of their size) beyond the corner of a kink violate it.
-VIOLATED = 1e-10
-# A coordinate short by no more than this fraction of its response stands still.
-STILL = 1e-13
-# A piece ends here if no more than this fraction of alpha is left of it.
-AT_END = 1e-14
-# Steps for each coordinate before it is given up.
-PATIENCE = 50
+
+@attrs.frozen(kw_only=True)
+class DescentTolerances:
+    """What is taken for zero on the way down.
+
+    Parameters
+    ----------
+    definite : float
+        A direction with a Rayleigh quotient below this is not taken for one of positive curvature.
+    violated : float
+        A response this far (as a fraction of its size) beyond the corner of a kink violates it.
+    still : float
+        A coordinate short by no more than this fraction of its response stands still.
+    at_end : float
+        A piece ends here if no more than this fraction of alpha is left of it.
+    patience : int
+        Steps for each coordinate before the descent is given up.
+    """
+
+    definite: float = 1e-10
+    violated: float = 1e-10
+    still: float = 1e-13
+    at_end: float = 1e-14
+    patience: int = 50
+
+
+TOLERANCES = DescentTolerances()
 
 
 def descend(
@@ -61,7 +79,7 @@ def descend(
     if ridge is not None:
         walk.finish_piece(*ridge)
         walk.let_go(*ridge)
-    for _ in range(PATIENCE * (gram.size + 10)):
+    for _ in range(TOLERANCES.patience * (gram.size + 10)):
         if walk.step():
             worst = walk.violated() or walk.unstable()
             if worst is None:
@@ -142,7 +160,7 @@ class _Walk:
         end = np.where(np.asarray(move) > 0.0, self.high[i, p], self.low[i, p])
         left = np.abs(end - alpha)
         inside = np.where(np.asarray(move) > 0.0, end > alpha, end < alpha)
-        return np.where(inside & (left > AT_END * np.abs(alpha)), left, 0.0)
+        return np.where(inside & (left > TOLERANCES.at_end * np.abs(alpha)), left, 0.0)
 
     def finish_piece(self, i: int, way: float) -> None:
         """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
@@ -188,7 +206,7 @@ class _Walk:
         size = self._size_of_u()
         move, definite = _newton(block, self.border[active], short, self.sizes[active])
         whole = 1.0
-        if definite and np.all(np.abs(short) <= STILL * size[active]):
+        if definite and np.all(np.abs(short) <= TOLERANCES.still * size[active]):
             return True
         if not definite:
             move, whole = self._downhill(active, block, short, move)
@@ -223,14 +241,14 @@ class _Walk:
     ) -> tuple[Array, float]:
         """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
         slope, bend = float(short @ move), float(move @ block @ move)
-        level = abs(slope) <= VIOLATED * float(self._size_of_u()[active] @ np.abs(move))
+        level = abs(slope) <= TOLERANCES.violated * float(self._size_of_u()[active] @ np.abs(move))
         if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
             # Nothing pulls, or it was let go for a reason: on in that direction.
             turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
         move, slope = (-move, -slope) if turn else (move, slope)
-        flat = bend > -DEFINITE * float(self.sizes[active] @ move**2)
+        flat = bend > -TOLERANCES.definite * float(self.sizes[active] @ move**2)
         if level and flat and not np.isfinite(self._room(active, move)[0]):
             move = -move
         whole = slope / bend if bend > 0.0 and slope > 0.0 and not level else np.inf
@@ -274,7 +292,7 @@ class _Walk:
         with np.errstate(invalid="ignore"):
             beyond = np.maximum(left - self.u, self.u - right) / np.where(size > 0.0, size, 1.0)
         worst = int(np.argmax(beyond))
-        if not beyond[worst] > VIOLATED:
+        if not beyond[worst] > TOLERANCES.violated:
             return None
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
@@ -285,10 +303,10 @@ class _Walk:
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
             way = min(bends, key=bends.__getitem__)
-            if bends[way] < -DEFINITE:
+            if bends[way] < -TOLERANCES.definite:
                 self.passed.discard(i)
                 return i, way
-            if bends[way] > DEFINITE:
+            if bends[way] > TOLERANCES.definite:
                 self.held.discard(i)
         return None
 
@@ -321,7 +339,7 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
         inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
         # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
         mass = weights[:count] @ np.triu(inverse) ** 2
-        weak = np.flatnonzero(~(DEFINITE * mass < 1.0))
+        weak = np.flatnonzero(~(TOLERANCES.definite * mass < 1.0))
         if weak.size:
             count, failed = int(weak[0]), 1
     if failed == 0:

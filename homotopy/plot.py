@@ -58,6 +58,10 @@ CURVES_AMONG_JUMPS = 4
 LINED_JUMPS = 12
 # A change below this fraction of the range of a curve cannot be seen and is not marked.
 VISIBLE = 5e-3
+# Curves that differ by no more than this fraction of their size are drawn once.
+ALIKE = 1e-6
+# The height of a label, as a fraction of that of the picture.
+LABEL = 0.055
 # Points at which the objective, quadratic between break-points, is sampled.
 SAMPLES = 400
 
@@ -205,7 +209,7 @@ def _most_moving(before: Array, after: Array, most: int) -> Index:
     travel = np.abs(before[1:] - after[:-1]).sum(axis=0) + np.abs(after - before).sum(axis=0)
     chosen: list[int] = []
     for i in np.argsort(-travel, kind="stable").tolist():
-        same = 1e-6 * max(float(np.abs(after[:, i]).max()), float(np.abs(before[:, i]).max()))
+        same = ALIKE * max(float(np.abs(after[:, i]).max()), float(np.abs(before[:, i]).max()))
         if chosen and travel[i] == 0.0:
             break
         if all(
@@ -308,7 +312,7 @@ def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) ->
     if not labels:
         return
     low, high = ax.get_ylim()
-    gap = 0.055 * (high - low)
+    gap = LABEL * (high - low)
     order = sorted(range(len(labels)), key=lambda k: labels[k][0])
     places = np.array([labels[k][0] for k in order])
     for k in range(1, places.size):

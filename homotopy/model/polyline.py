@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.model.affine import Affine
+from homotopy.model.tolerances import TOLERANCES
 
 __all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot"]
 
@@ -31,8 +32,6 @@ Codes = npt.NDArray[np.int8]
 KNOT, SEAM, JUMP = 0, 1, 2
 # Snapshots kept at a time.
 KEPT = 4
-# Numbers up to here have a square, and a sum of many squares.
-LARGEST = 1e140
 
 
 @attrs.frozen(eq=False)
@@ -127,12 +126,12 @@ class Snapshot:
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))
             # Left of the first corner the level is that at the corner.
-            better = slanted & (level - depth < best - 1e-13 * (terms + depth))
+            better = slanted & (level - depth < best - TOLERANCES.level * (terms + depth))
             place, best = np.where(better, bottom, place), np.where(better, level - depth, best)
             fall = np.where(inside & np.isfinite(step), step, 0.0)
             level, terms = level - fall, terms + np.abs(fall)
             if j < k:
-                better = known[:, j] & (level < best - 1e-13 * terms)
+                better = known[:, j] & (level < best - TOLERANCES.level * terms)
                 place, best = np.where(better, high, place), np.where(better, level, best)
         ends = (falls_left, np.minimum(left, k - 1)), (falls_right, np.maximum(right - 1, 0))
         for falls, corner in ends:
@@ -161,6 +160,25 @@ def _per_coordinate(value: Any, n: int, what: str) -> Affine:
                 f"the {n} coordinates"
             )
     return Affine(np.broadcast_to(affine.const, (n,)), np.broadcast_to(affine.rate, (n,)))
+
+
+def _check_numbers(affine: Affine, what: str) -> None:
+    """Refuse what is not a number, or too large."""
+    wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
+    if np.any(wrong):
+        i = int(np.argmax(wrong))
+        raise ModelError(
+            f"polyline: a {what} of coordinate {i} is not a number "
+            f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
+        )
+    size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
+    huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > TOLERANCES.largest)
+    if huge.size:
+        i = int(huge[0])
+        raise ModelError(
+            f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
+            f"{affine.rate[i]:g} t, too large for its square; where there is no bound, write inf"
+        )
 
 
 @attrs.frozen(eq=False)
@@ -220,23 +238,10 @@ class Polylines:
         given = [name for name in names if name is not None]
         if len(set(given)) != len(given):
             raise ModelError(f"polyline: piece names must differ, got {', '.join(given)}")
-        for affine, what in [(a, "slope") for a in slopes] + [(c, "corner") for c in corners]:
-            wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
-            if np.any(wrong):
-                i = int(np.argmax(wrong))
-                raise ModelError(
-                    f"polyline: a {what} of coordinate {i} is not a number "
-                    f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
-                )
-            size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
-            huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > LARGEST)
-            if huge.size:
-                i = int(huge[0])
-                raise ModelError(
-                    f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
-                    f"{affine.rate[i]:g} t, too large for its square; where there is no bound, "
-                    "write inf"
-                )
+        for slope in slopes:
+            _check_numbers(slope, "slope")
+        for corner in corners:
+            _check_numbers(corner, "corner")
         return cls(
             names=tuple(names),
             jump=np.array([isinstance(p, Jump) for p in pieces[1::2]]),
@@ -267,7 +272,8 @@ class Polylines:
         height = self.heights(slope, corner)
         # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
-        kind = np.where(np.abs(height) <= 1e-14 * scale, SEAM, np.where(height > 0, KNOT, JUMP))
+        level = np.abs(height) <= TOLERANCES.seam * scale
+        kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
     def heights(self, slope: Array, corner: Array) -> Array:
@@ -296,7 +302,7 @@ class Polylines:
             if snap.corner.shape[1] > 1:
                 with np.errstate(invalid="ignore"):
                     gap = np.diff(snap.corner, axis=1)
-                bad = np.argwhere(gap < -1e-12 * scale)
+                bad = np.argwhere(gap < -TOLERANCES.crossed * scale)
                 if bad.size:
                     i, j = bad[0]
                     raise ModelError(

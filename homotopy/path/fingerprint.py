@@ -19,13 +19,12 @@ import scipy.sparse as sp
 
 from homotopy.errors import ModelError
 from homotopy.model import Problem
+from homotopy.path.tolerances import TOLERANCES
 
 __all__ = ["Fingerprint"]
 
 Array = npt.NDArray[np.float64]
 
-# What two machines may make of the same product, as a part of the terms it is summed from.
-ROUNDING = 1e-10
 # Numbers brought into a canonical form at a time.
 BLOCK = 1 << 20
 
@@ -78,7 +77,7 @@ class Fingerprint:
             return True
         length = np.sqrt(problem.gram.diag)
         terms = length * float(length @ np.abs(_probe(length.size)))
-        return bool(np.all(np.abs(self.products - other.products) <= ROUNDING * terms))
+        return bool(np.all(np.abs(self.products - other.products) <= TOLERANCES.product * terms))
 
 
 def _probe(size: int) -> Array:

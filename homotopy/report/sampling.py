@@ -19,21 +19,42 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Curve", "JumpSite", "Samples", "jump_sites", "stretches", "thinned"]
+__all__ = ["Curve", "JumpSite", "PageSizes", "Samples", "jump_sites", "stretches", "thinned"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Stretches on a page at most, and how many numbers may be computed for them on a large problem.
-STRETCHES, NUMBERS = 3000, 400_000_000
-# No fewer than this, however large the problem.
-LEAST = 200
-# Jumps that are kept one by one at most; the largest.
-JUMPS = 1000
 # A stretch shorter than this part of the path is a pixel or less.
 BRIEF = 1.0 / 4000.0
 # Numbers held at a time.
 BLOCK = 4_000_000
+
+
+@attrs.frozen(kw_only=True)
+class PageSizes:
+    """How much of a path is on its page.
+
+    Parameters
+    ----------
+    stretches : int
+        At the most.
+    numbers : int
+        How many numbers may be computed for them on a large problem.
+    least : int
+        No fewer stretches than this, however large the problem.
+    jumps : int
+        The largest jumps, at most this many, are kept one by one.
+    """
+
+    stretches: int = 3000
+    numbers: int = 400_000_000
+    least: int = 200
+    jumps: int = 1000
+
+    def room(self, path: Path) -> int:
+        """How many stretches the page of a path may have."""
+        n = int(path.segments.first_piece.size)
+        return max(self.least, min(self.stretches, self.numbers // (n * 64)))
 
 
 @attrs.frozen(eq=False)
@@ -70,17 +91,11 @@ def jump_sites(path: Path) -> list[JumpSite]:
     return found
 
 
-def room(path: Path) -> int:
-    """How many stretches the page of a path may have."""
-    n = int(path.segments.first_piece.size)
-    return max(LEAST, min(STRETCHES, NUMBERS // (n * 64)))
-
-
-def stretches(path: Path, sites: Sequence[JumpSite]) -> tuple[Index, Index]:
-    """The first and the last segment of every stretch, each a single segment where they are few;
-    every one of `sites` is where a stretch begins."""
+def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, Index]:
+    """The first and the last segment of every stretch, each a single segment where there are no
+    more than `most`; every one of `sites` is where a stretch begins."""
     s = path.segments
-    count, most = len(s), room(path)
+    count = len(s)
     if count <= most:
         each = np.arange(count)
         return each, each
@@ -122,16 +137,17 @@ class Samples:
     last: Index
 
     @classmethod
-    def of(cls, path: Path) -> Samples:
+    def of(cls, path: Path, sizes: PageSizes | None = None) -> Samples:
         """The stretches of a path, and its largest jumps."""
-        sites = jump_sites(path)
-        many = min(JUMPS, room(path) // 2)
+        sizes, sites = sizes or PageSizes(), jump_sites(path)
+        most = sizes.room(path)
+        many = min(sizes.jumps, most // 2)
         if len(sites) > many:
             falls = np.array([abs(j.objective_before - j.objective_after) for j in sites])
             falls = np.where(np.isfinite(falls), falls, 0.0)
             largest = np.sort(np.argsort(-falls, kind="stable")[:many])
             sites = [sites[i] for i in largest.tolist()]
-        first, last = stretches(path, sites)
+        first, last = stretches(path, sites, most)
         return cls(path, sites, first, last)
 
     def __len__(self) -> int:

@@ -83,10 +83,9 @@ def solve_convex(
     pulse : callable, optional
         Called now and then; may raise to stop.
     tolerances : StartTolerances, optional
-        For tests; there is no need to change them.
+        For tests.
     """
-    gram, border = problem.gram, problem.border
-    n, m = border.shape
+    gram, (n, m) = problem.gram, problem.border.shape
     tables = Tables.of(problem.snap, tolerances)
     given = np.zeros(n) if alpha is None else np.asarray(alpha, dtype=float)
     inside = tables.clip(given)
@@ -97,7 +96,7 @@ def solve_convex(
         product = product + gram.combine(moved, inside[moved] - given[moved])
     at = Iterate(
         gram=gram,
-        border=border,
+        border=problem.border,
         target=problem.target,
         tables=tables,
         tol=tol * tables.scale(),
@@ -112,7 +111,7 @@ def solve_convex(
     return ConvexSolution(
         alpha=at.alpha,
         b=at.b,
-        u=at.product + border @ at.b,
+        u=at.product + at.border @ at.b,
         iterations=at.iterations,
         violation=violation,
         converged=violation <= at.tol * (1.0 + ROUNDING) and not np.any(at.short()),

@@ -1,0 +1,33 @@
+"""Every threshold of the analyses, with its reason."""
+
+from __future__ import annotations
+
+import attrs
+
+__all__ = ["TOLERANCES", "AnalysisTolerances"]
+
+
+@attrs.frozen(kw_only=True)
+class AnalysisTolerances:
+    """What is taken for rounding where a path is analysed, and how much is held at a time.
+
+    Parameters
+    ----------
+    tied : float
+        Values that differ by less than this fraction of the least (of the largest where that is 0)
+        are ties: sums are rounded.
+    together : float
+        Crossings closer than this fraction of a segment are at one t.
+    bent : float
+        A value off the straight line by more than this fraction of the largest is not on it.
+    block : int
+        Numbers held at a time for the values at the ends of segments.
+    """
+
+    tied: float = 1e-12
+    together: float = 1e-13
+    bent: float = 1e-4
+    block: int = 1_000_000
+
+
+TOLERANCES = AnalysisTolerances()
