@@ -46,8 +46,8 @@ class ConditionalQP:
     price, upper, bend : arrays (q,)
         Corner, upper bound (the lower is 0) and quadratic term (1/c, else 0) of each z.
     pulse : callable or None
-        To be called now and then by a solver that may take long: limits, callbacks and Ctrl-C act
-        there, by an exception.
+        To be called from time to time by a slow solver: limits, callbacks and Ctrl-C act there, by
+        raising an exception.
     """
 
     problem: Problem
@@ -80,7 +80,7 @@ class ConditionalQP:
             owner=np.repeat(np.arange(len(found)), [len(many) for _, many in found]),
             way=way,
             price=price,
-            # A piece of no length may come out a rounding shorter.
+            # Rounding may make a piece of zero length negative.
             upper=np.maximum(upper, 0.0),
             bend=bends,
             pulse=pulse,
@@ -188,7 +188,7 @@ def osqp_solver(qp: ConditionalQP, limits: SolverLimits | None = None) -> tuple[
     status, deadline = osqp.SolverStatus, time.monotonic() + limits.seconds
     ended = (status.OSQP_SOLVED, status.OSQP_PRIMAL_INFEASIBLE, status.OSQP_DUAL_INFEASIBLE)
     for _ in range(-(-limits.iterations // pause)):
-        # It goes on where it was.
+        # OSQP continues where it stopped.
         result = solver.solve(raise_error=False)
         if qp.pulse is not None:
             qp.pulse()

@@ -7,12 +7,12 @@ For a fixed t, and a form Q that need not be semidefinite,
 with ``-H_i'`` the polyline read from alpha: on a knot H is linear, on a slanted piece quadratic, on
 a flat slope alpha is held at a kink (or a bound).  An active-set method: coordinates on knots and
 slanted pieces move by Newton's step as long as their block is positive definite, along a direction
-of curvature that is not positive where it is not, until one of them comes to the end of its piece
-and goes on on the next.  When they stand still, the kink that is violated most is let go.
+of curvature that is not positive where it is not, until one of them reaches the end of its piece
+and continues on the next.  When all stand still, the most violated kink is released.
 
-The objective falls with every step that has a length.  At steps without one (several at the ends of
-their pieces) no coordinate goes back to a piece it has left: one that would is held until all
-others stand still, as at a kink.
+The objective falls with every step of positive length.  During steps of zero length (several
+coordinates at the ends of their pieces) no coordinate returns to a piece it has left: one that
+would is held until all others stand still, as at a kink.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(kw_only=True)
 class DescentTolerances:
-    """What is taken for zero on the way down.
+    """What counts as zero on the way down.
 
     Parameters
     ----------
     definite : float
-        A direction with a Rayleigh quotient below this is not taken for one of positive curvature.
+        A direction with a Rayleigh quotient below this does not count as positively curved.
     violated : float
         A response this far (as a fraction of its size) beyond the corner of a kink violates it.
     still : float
@@ -72,8 +72,8 @@ def descend(
     """From `point` (alpha, b, pieces) to a local optimum: alpha, b, pieces.
 
     At a `ridge` (i, way) coordinate i leaves its piece with alpha rising (way > 0) or falling;
-    without one the point is a guess.  `scale` is the size of each response, for what is taken for
-    zero.
+    without one the point is a guess.  `scale` is the size of each response, which decides what
+    counts as zero.
     """
     walk = _Walk(gram, border, snap, scale, *point)
     if ridge is not None:
@@ -119,18 +119,18 @@ class _Walk:
             self.low[:, p], self.high[:, p] = ends
         self.u = gram.matvec(self.alpha) + border @ self.b
         self.held: set[int] = set()
-        # Since the last step that had a length: who has changed its piece, and who was let go
-        # although nothing pulls at it.
+        # Since the last step of positive length: coordinates that changed their piece, and
+        # coordinates that were released although nothing pulls at them.
         self.passed: set[int] = set()
         self.probed: set[int] = set()
-        # Who was let go last, in which direction, and whether nothing has moved since.
+        # The coordinate released last, its direction, and whether nothing has moved since.
         self.newest, self.way, self.fresh = -1, 0.0, False
 
     # ------------------------------------------------------------------ pieces
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
-        """Those on knots and slanted pieces, but for the held."""
+        """Coordinates on knots and slanted pieces, except those held."""
         bent = self.snap.curvature[self.rows, self.piece // 2] > 0.0
         moving = np.asarray((self.piece % 2 == 1) | bent)
         moving[list(self.held)] = False
@@ -168,7 +168,7 @@ class _Walk:
         self.alpha[i] = end if np.isfinite(end) else self.alpha[i]
 
     def let_go(self, i: int, way: float) -> None:
-        """Coordinate i goes on with alpha rising (way > 0) or falling, on the next piece if it is
+        """Coordinate i continues with alpha rising (way > 0) or falling, on the next piece if it is
         at the end of its own."""
         self.held.discard(i)
         self.newest, self.way, self.fresh = i, way, True
@@ -194,11 +194,11 @@ class _Walk:
         return block, place - self.u[active]
 
     def step(self) -> bool:
-        """Move the active ones until they stand still (True) or one comes to the end of its
+        """Move the active coordinates until they stand still (True) or one reaches the end of its
         piece."""
         active = np.flatnonzero(self.moving)
         if self.newest in active:
-            # Last, so that it leads where it makes the block indefinite.
+            # Last, so that it leads if it makes the block indefinite.
             active = np.append(active[active != self.newest], self.newest)
         if active.size == 0:
             return True
@@ -229,8 +229,8 @@ class _Walk:
         return bool(stop and definite)
 
     def _respond(self, active: Index, short: Array) -> None:
-        """u after a move that leaves the active ones `short`; b takes up as much of that as it
-        can."""
+        """u after a move that leaves the active coordinates `short`; b absorbs as much of that as
+        it can."""
         border = self.border[active]
         if border.shape[1]:
             self.b = self.b + np.linalg.lstsq(border, short, rcond=None)[0]
@@ -243,7 +243,7 @@ class _Walk:
         slope, bend = float(short @ move), float(move @ block @ move)
         level = abs(slope) <= TOLERANCES.violated * float(self._size_of_u()[active] @ np.abs(move))
         if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
-            # Nothing pulls, or it was let go for a reason: on in that direction.
+            # Nothing pulls, or it was released for a reason: keep that direction.
             turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
@@ -255,7 +255,7 @@ class _Walk:
         return move, whole
 
     def _room(self, active: Index, move: Array) -> tuple[float, int]:
-        """How far `move` can be followed, and who stops it."""
+        """How far `move` can be followed, and which coordinate stops it."""
         with np.errstate(divide="ignore", invalid="ignore"):
             length = np.where(move != 0.0, self._left(active, move) / np.abs(move), np.inf)
         who = int(np.argmin(length))
@@ -280,7 +280,7 @@ class _Walk:
         return np.asarray(np.maximum(self.scale, np.abs(self.u) + terms))
 
     def violated(self) -> tuple[int, float] | None:
-        """The kink that is violated most and the way its alpha wants to go."""
+        """The most violated kink and the direction in which its alpha wants to go."""
         corner, k = self.snap.corner, self.snap.corner.shape[1]
         j, still = self.piece // 2, ~self.moving
         left = np.where(still & (j > 0), corner[self.rows, np.maximum(j - 1, 0)], -np.inf)
@@ -297,8 +297,8 @@ class _Walk:
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
     def unstable(self) -> tuple[int, float] | None:
-        """A coordinate that is held and not pulled, and the way on which the objective falls even
-        so; where it rises on both, it is held no longer."""
+        """A coordinate that is held but not pulled, and the direction in which the objective falls
+        all the same; where it rises in both, the coordinate is no longer held."""
         for i in sorted(self.held - self.probed):
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}

@@ -26,7 +26,7 @@ class Suspicions:
     Parameters
     ----------
     digits : float
-        Of some sixteen digits, this many have to be left.
+        At least this many of about sixteen digits must be left.
     offset : float
         A column this many times its spread away from 0 costs digits.
     apart : float
@@ -128,7 +128,7 @@ def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
 
 def _columns(features: Any) -> tuple[str, str]:
     """Columns far from 0, and columns of very different size."""
-    # Rows may carry a sign (that of a label): it is the sizes that tell.
+    # Rows may carry the sign of a label, so look at sizes.
     size = np.abs(features)
     if sp.issparse(size):
         mean = np.asarray(size.mean(axis=0)).ravel()

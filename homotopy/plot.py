@@ -51,10 +51,10 @@ PALETTE = (
     "#8C8C8C",
 )
 GREY = "#6E6E6E"
-# How many curves a picture of alpha holds unless told which; fewer where it jumps all the time.
+# How many curves a picture of alpha shows by default; fewer if there are many jumps.
 CURVES = len(PALETTE)
 CURVES_AMONG_JUMPS = 4
-# Up to this many jumps, each has a line of its own from bottom to top.
+# Up to this many jumps, each gets a vertical line.
 LINED_JUMPS = 12
 # A change below this fraction of the range of a curve cannot be seen and is not marked.
 VISIBLE = 5e-3

@@ -1,4 +1,4 @@
-"""What goes on around a trace: threads, and compilation on first use."""
+"""The surroundings of a trace: threads, and compilation on first use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ONE_THREAD = _OneThread()
 
 
 def one_thread(model: Any) -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread: on short vectors several only wait for each other."""
+    """Limit BLAS to one thread: on short vectors, several only wait for each other."""
     gram = getattr(model, "gram", None)
     if not isinstance(gram, Gram) or gram.size > MANY:
         return nullcontext()
@@ -63,7 +63,7 @@ def one_thread(model: Any) -> AbstractContextManager[Any]:
 
 
 def compiled() -> bool:
-    """Whether the loops are at hand: compiled in this process, or kept on disk by another."""
+    """Whether the loops are ready: compiled in this process, or cached on disk by another."""
     # Without a compiler (NUMBA_DISABLE_JIT) it is a plain function.
     if getattr(crossing.run, "signatures", True):
         return True
@@ -73,7 +73,7 @@ def compiled() -> bool:
     index = f"crossing.run-{line}.{python}*.nbi"
     if where is None:
         return False
-    # The index of what is kept names the types it was compiled for, the source among them.
+    # The cache index names the types compiled for, which include the digest of the source.
     source = f"source_{source_digest()}".encode()
     try:
         return any(source in file.read_bytes() for file in FilePath(where).glob(index))
@@ -83,7 +83,7 @@ def compiled() -> bool:
 
 @functools.cache
 def announce_compilation() -> None:
-    """Say so, once, where the loops have yet to be compiled."""
+    """Log once if the loops have yet to be compiled."""
     if not compiled():
         logging.getLogger("homotopy").warning(
             "compiling the loops of homotopy-qp: once after installation, about half a minute, "

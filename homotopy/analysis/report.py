@@ -1,4 +1,4 @@
-"""Readable accounts of a path; they only read it."""
+"""Readable summaries of a path."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ __all__ = ["TOLERANCES", "AnalysisTolerances"]
 
 @attrs.frozen(kw_only=True)
 class AnalysisTolerances:
-    """What is taken for rounding where a path is analysed, and how much is held at a time.
+    """What counts as rounding where a path is analysed, and how much is held at a time.
 
     Parameters
     ----------

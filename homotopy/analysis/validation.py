@@ -145,7 +145,8 @@ class ValidationCurve(Pickled):
         return float(value) if asked.ndim == 0 else value
 
     def _lowest(self) -> tuple[Array, Array, Array]:
-        """For every piece: its least value, and the w at which it begins and ends to be taken."""
+        """For every piece: its least value, the w at which it is taken, and the value at its
+        end."""
         c0, c1, c2 = self.coefficients.T
         end = c0 + c1 + c2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,7 +183,7 @@ class ValidationCurve(Pickled):
                 first = last = float(at)
                 side = "before" if w[k] == 1.0 else "after"
             if found and found[-1][1] == first:
-                # What ends where this begins is one with it: an interval, or the same corner.
+                # Merge with what ends where this begins: an interval, or the same corner.
                 first, side = found.pop()[0], "after"
             found.append((first, last, side))
         return found
@@ -414,8 +415,8 @@ class _Tally:
         where = np.concatenate([np.arange(count), *self._where])
         at = np.concatenate([np.zeros(count), *self._at])
         change = np.concatenate([np.zeros((count, 3)), *self._change])
-        # Rounding must not part what happens at one t: rows that are equal cross together, and what
-        # crosses at an end of a segment does so there.
+        # Rounding must not separate what happens at one t: equal rows cross together, and a
+        # crossing at the end of a segment stays there.
         near = TOLERANCES.together
         at = np.where(at < near, 0.0, np.where(at > 1.0 - near, 1.0, at))
         order = np.lexsort((at, where))
@@ -437,7 +438,7 @@ class _Tally:
         begin = start[where] + at * span[where]
         finish = start[where] + after * span[where]
         finish[ends - 1] = stop[where[ends - 1]]
-        # Between crossings at one t lies nothing; only a segment of length zero is a point.
+        # Drop empty pieces between crossings at one t; only a segment of length zero is a point.
         real = (length > 0.0) & ((begin != finish) | (span[where] == 0.0))
         return begin[real], finish[real], local[real]
 

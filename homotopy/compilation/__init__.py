@@ -2,7 +2,7 @@
 
 * `options`: the options of compiled functions, and parts that are optimised with their callers;
 * `reference`: a named tuple of arrays as one argument;
-* `protection`: Ctrl-C during a compilation, spoiled files, folders that cannot be written to.
+* `protection`: Ctrl-C during a compilation, damaged files, read-only folders.
 """
 
 from homotopy.compilation.options import OUTER, PART, SUM, digest

@@ -4,9 +4,9 @@ Numba compiles every function on its own (optimised, and down to machine code), 
 as a part of each function that calls it, and so on up: with functions that fit on a screen the same
 code is optimised a dozen times over.  Functions called by compiled code only are therefore *parts*:
 each is typed and translated once, and optimised within the function that Python calls, once, with
-all the others in it.  (A pipeline class is how Numba lets a compilation be changed.  Should a
-version of it not know what is changed here, everything is compiled the ordinary way: slower, to the
-same effect.)
+all the others in it.  (A pipeline class is how Numba lets a compilation be changed.  If a version
+of Numba lacks what is changed here, everything is compiled the ordinary way: slower, with the same
+result.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ try:
     from numba.core.compiler import Compiler
 
     class _PartLibrary(JITCodeLibrary):
-        """Code that is there to be linked into its callers."""
+        """Code that is only linked into its callers."""
 
         def _optimize_final_module(self) -> None:
             pass
@@ -47,7 +47,7 @@ try:
             return self
 
         def set_env(self, name: str, environment: Any) -> None:
-            """There is no machine code to tell where its environment is."""
+            """Nothing to do: there is no machine code of its own."""
 
     class _Part(Compiler):
         def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:

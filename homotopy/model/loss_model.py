@@ -119,11 +119,11 @@ class LossModel(ABC):
         """How far the solution is off the problem as its author states it, by name of condition.
 
         The certificate calls it at many points at once (`t` has one entry, `alpha` and `b` have one
-        row for each) and reports every name as a check of its own.  None by default: then the
-        polylines and the border are the problem.  A model that maps what a user states to a `gram`
-        of its own measures here with the numbers of that user: what is right to rounding in alpha
-        may be far off in x.  Like polylines, these must hold all along a segment if they hold at
-        both of its ends.
+        row for each) and reports every name as a separate check.  None by default: then the
+        polylines and the border are the problem.  A model that transforms the problem stated by its
+        user measures here in the original numbers: what is right to rounding in alpha may be far
+        off in x.  Like polylines, these must hold all along a segment if they hold at both of its
+        ends.
         """
         return {}
 

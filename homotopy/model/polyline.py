@@ -86,7 +86,7 @@ class Snapshot:
         """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
 
         Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
-        being on the right side of a wall is the certificate's business.
+        the certificate checks that no wall is passed.
         """
         n, k = self.corner.shape
         begin, total, low = np.full(n, origin, dtype=float), 0.0, np.full(n, -np.inf)
@@ -197,7 +197,7 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
-    # Snapshots asked for lately: the ends of the span are looked at many times.
+    # Recent snapshots: the ends of the span are used many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
@@ -279,7 +279,7 @@ class Polylines:
     def heights(self, slope: Array, corner: Array) -> Array:
         """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
-        # At an infinity the curvatures decide, where they differ.
+        # At infinity the curvatures decide, if they differ.
         turn = self.curvature[:, 1:] - self.curvature[:, :-1]
         bent = turn * np.where(turn == 0.0, 0.0, corner)
         with np.errstate(invalid="ignore"):

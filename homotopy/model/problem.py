@@ -120,8 +120,8 @@ class Problem:
     def origin(self, t: float) -> Array:
         """The response at which each loss is zero: where the model says so, else where it is least.
 
-        Where that is a corner, it is the very same number: a slope of 1e12 beside it would make a
-        large loss of a rounding."""
+        Where that is a corner, it is the very same number: with a slope of 1e12 beside it, a
+        rounding error would be a large loss."""
         snap = self.polylines.at(t)
         declared = self.model.loss_origin(t)
         if declared is None:
@@ -155,8 +155,8 @@ class Problem:
 
 
 def _symbolic(model: LossModel) -> Any:
-    """The polyline for the symbolic t; NumPy hides our words behind its own where an array of plain
-    numbers is to take in what moves."""
+    """The polyline for the symbolic t; NumPy hides our message behind its own if something that
+    moves is put into an array of plain numbers."""
     try:
         return model.polyline(Affine.parameter())
     except (TypeError, ValueError) as error:

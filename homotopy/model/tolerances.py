@@ -9,7 +9,7 @@ __all__ = ["TOLERANCES", "ModelTolerances"]
 
 @attrs.frozen(kw_only=True)
 class ModelTolerances:
-    """What is taken for zero where a declaration is read.
+    """What counts as zero in a declaration.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The mark by which a model is known again.
+"""The fingerprint by which a model is recognised.
 
 A path is a function of the numbers a model declares, so all of them are hashed: every entry of
-every table, none of them rounded, and nothing computed from them, because products come out
-differently in the last bits with another BLAS.
+every table, none of them rounded, and nothing computed from them, because products differ in the
+last bits with another BLAS.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, problem: Problem) -> Fingerprint:
-        """That of a model checked and compiled."""
+        """The fingerprint of a compiled model."""
         lines, inputs = problem.polylines, problem.gram.inputs()
         known = [value for value in inputs if not callable(value)]
         digest = _Digest()
@@ -69,7 +69,7 @@ class Fingerprint:
         return cls(digest.text(), problem.gram.matvec(_probe(problem.gram.size)))
 
     def fits(self, problem: Problem) -> bool:
-        """Whether this is the mark of `problem`."""
+        """Whether this is the fingerprint of `problem`."""
         other = Fingerprint.of(problem)
         if self.digest != other.digest or self.products.shape != other.products.shape:
             return False

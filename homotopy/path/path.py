@@ -110,7 +110,7 @@ class Path(Reading):
         """The first `count` segments, and the jumps that lead to them."""
         segments = self.segments.first(count)
         end, sign = float(segments.stop[-1]), 1.0 if self.span[1] >= self.span[0] else -1.0
-        # A jump at the very end leads to a point of its own.
+        # A jump at the very end leads to a separate point.
         reached = segments.start[-1] == end and count > 1
         jumps = tuple(j for j in self.jumps if sign * j.t < sign * end or (reached and j.t == end))
         return attrs.evolve(self, segments=segments, jumps=jumps, status=Status.FAILED)

@@ -95,8 +95,8 @@ class Reading:
         certify: bool | int = True,
     ) -> Report:
         """The path as one self-contained HTML page: a slider over t, and with it the objective, the
-        sizes of the partition, the jumps and who flips at them, the coordinates that move most, and
-        the certificate in plain words.
+        sizes of the partition, the jumps and what flips at them, the coordinates that move most,
+        and the certificate in plain words.
 
         Parameters
         ----------
@@ -121,8 +121,8 @@ class Reading:
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
 
-        The file is whole or as it was: a process that is killed meanwhile, or a full disk, loses
-        nothing (`PathError` says what hindered it).
+        The file is replaced as a whole or not at all: nothing is lost if the process is killed or
+        the disk is full (`PathError` gives the reason).
         """
         from homotopy.path.storage import save
 
@@ -132,8 +132,8 @@ class Reading:
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
         """Read a path saved by `save`; `model` must be the one that was traced.
 
-        Nothing in the file is believed or executed: `PathError` if anything is missing, spoiled or
-        of another model.
+        Nothing in the file is trusted or executed: `PathError` if anything is missing, damaged or
+        from another model.
         """
         from homotopy.path.storage import load
 

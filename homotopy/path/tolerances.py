@@ -1,4 +1,4 @@
-"""Every threshold of a path, with its reason; those of its certificate are with it."""
+"""Every threshold of a path, with its reason, except those of its certificate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["TOLERANCES", "PathTolerances"]
 
 @attrs.frozen(kw_only=True)
 class PathTolerances:
-    """What is taken for rounding where a path is read.
+    """What counts as rounding where a path is read.
 
     Parameters
     ----------
     beyond : float
         A t beyond an end by this fraction of the larger end is that end.
     product : float
-        What two machines may make of the same product, as a part of the terms it is summed from.
+        How much the same product may differ between machines, as a fraction of its terms.
     """
 
     beyond: float = 1e-12

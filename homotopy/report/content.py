@@ -30,7 +30,7 @@ Index = npt.NDArray[np.int64]
 
 # Rows in the table unless told otherwise.
 TOP = 200
-# What a curve in the table may be off by, in parts of its range: less than a screen shows.
+# How far a curve in the table may be off, as a fraction of its range: less than a screen shows.
 THIN = 2e-3
 # A change below this fraction of a curve's size is rounding.
 ROUNDING = 1e-12
@@ -42,10 +42,10 @@ FLIPPED, FLIPPED_IN_ALL = 40, 20_000
 VALIDATION = 4000
 # Where t grows or falls by this factor the axis may be logarithmic.
 WIDE = 30.0
-# Places at which the model is asked whether it has an objective: where a loss begins to fall for
-# ever inside a path the curve ends.
+# Places at which the model is asked whether it has an objective; the curve ends where a loss starts
+# to fall for ever.
 PLACES = 9
-# Changes of piece beyond which the page knows those of the rows in its table only.
+# With more changes of piece than this, the page knows only those of the rows in its table.
 EVENTS = 100_000
 
 # What each condition of a certificate says, in words.
@@ -105,11 +105,11 @@ class Content:
         What each coordinate is called; a coordinate is called by `noun` and its name.
     certificate : dict
     colors : list of int or None
-        A place in the palette for each piece; None for those that are left.
+        A place in the palette for each piece; None for the rest.
     field : dict or None
         A fitted function that moves with t.
     mark : dict or None
-        The place of the path that the page begins at.
+        Where on the path the page starts.
     notes : list of str
     """
 
@@ -441,7 +441,7 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
         t, v = np.insert(t, 0, begin), np.insert(v, 0, v[0])
     ahead = int(np.sum(sign * t < sign * begin))
     if 0 < ahead < t.size:
-        # Rows held out may be met sooner than the path on all rows begins.
+        # A jump may meet held-out rows before the path on all rows begins.
         value = np.interp(sign * begin, sign * t[ahead - 1 : ahead + 1], v[ahead - 1 : ahead + 1])
         t, v = np.insert(t[ahead:], 0, begin), np.insert(v[ahead:], 0, value)
     if curve.start.size > VALIDATION:

@@ -1,9 +1,9 @@
 """What a page needs of a path: values at both ends of its segments, and curves a screen can show.
 
-Segments are kept as they are up to a number of them; beyond that neighbours are joined into
-stretches, never across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in
-the order of travel, and a curve is a list of ends with a value at each: straight lines between,
-and a break where ends 2k - 1 and 2k (the same t) have two values.
+Up to a limit, segments are kept as they are; beyond it neighbours are joined into stretches, never
+across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in the order of
+travel, and a curve is a list of ends with a value at each: straight lines between, and a break
+where ends 2k - 1 and 2k (the same t) have two values.
 """
 
 from __future__ import annotations

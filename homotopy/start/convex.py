@@ -6,10 +6,10 @@ These are the optimality conditions of ``min 1/2 alpha^T Q alpha + sum_i phi_i(a
 ``B^T alpha = e`` where ``-phi_i'`` is the polyline read as u over alpha (`tables`).  Two methods:
 
 * columns of Q, at most one border column: pairs of coordinates (`pairs`);
-* features (``Q = phi phi^T``), several border columns, or pairs that come to no end: Newton steps
+* features (``Q = phi phi^T``), several border columns, or pairs that do not converge: Newton steps
   (`newton`).
 
-Neither answer is exact; both are a start from which exact work has little to do.
+Neither answer is exact; both leave little work to the exact method.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A guess of the convex start, good enough that making it exact is little work."""
+"""A guess of the convex start, so good that making it exact takes little work."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
     u = np.zeros(alpha.size)
     np.divide(old.slope[rows, j] - alpha, bend, out=u, where=bend > 0.0)
     carried: Array = new.slope_at(rows, j, u)
-    # A slope that was flat tells no response.
+    # A flat slope does not determine the response.
     carried = np.where((bend == 0.0) & (new.curvature[rows, j] > 0.0), alpha, carried)
     i = np.flatnonzero(piece % 2 == 1)
     j = j[i]
@@ -86,7 +86,7 @@ def slack_of_border(
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
-    """b for a given alpha: least squares on the coordinates that look to be on a knot."""
+    """b for a given alpha: least squares on the coordinates that seem to be on a knot."""
     border = problem.border
     if border.shape[1] == 0:
         return np.zeros(0)

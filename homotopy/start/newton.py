@@ -187,7 +187,7 @@ def _bordered(block: Array, system: System, tolerances: StartTolerances) -> tupl
 
 
 def _solve(H: Array, right: Array, tolerances: StartTolerances) -> Array:
-    """A positive definite system; least squares where rounding has made it something else."""
+    """Solve a positive definite system; by least squares if rounding has made it indefinite."""
     try:
         factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
@@ -270,7 +270,7 @@ class Leaning:
         least, idle, length = np.inf, 0, 0.0
         if self.form.foresees and at.iterations < at.limit:
             # z is still that of a smaller sigma and would drive alpha past the ends of its pieces,
-            # from where it comes back one by one.  Mostly none leaves its piece.
+            # from where they would return one by one.  Usually none leaves its piece.
             self._look(at.tables.extend, anchor, sigma)
             self._step(anchor, sigma, whole=True)
         for _ in range(tolerances.newtons):

@@ -30,7 +30,7 @@ INNER = OPTIONS | {"no_cpython_wrapper": True}
 DONE, MISSING, LIMIT, STUCK, GOING = 0, 1, 2, 3, 4
 # Larger than every gain, and can still be multiplied.
 HUGE = 1e200
-# The slowest pace, as a logarithm, for one that is none.
+# The slowest pace assumed, as a logarithm.
 SLOWEST = 1e-9
 # The rows of `bounds`: what polyline i allows the border multiplier to be, ``low - v <= b <=
 # high - v`` with ``v = (Q alpha)_i / B_i``; then, for ``B_i alpha_i`` going up and down, the
@@ -212,7 +212,7 @@ def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[n
 
 
 class Rows:
-    """A store of columns for operators that have none of their own."""
+    """A store of columns for operators without one."""
 
     def __init__(self, gram: Gram, most: int) -> None:
         self.gram = gram
@@ -264,10 +264,10 @@ class Pairs:
         )
 
     def run(self, *, patient: bool) -> bool:
-        """Move pairs, or single coordinates; True if they come to an end.
+        """Move pairs, or single coordinates; True if they converge.
 
-        Without patience they give up once they have cost what Newton steps would, and sooner if
-        their pace promises nothing else.
+        Without patience, give up once they have cost as much as Newton steps would, or sooner if
+        their pace is too slow.
         """
         at, short, fresh, off = self.at, self.at.short(), True, [np.inf]
         n, m = at.border.shape

@@ -31,7 +31,7 @@ class StartTolerances:
     flat : float
         Curvature along a pair below this fraction of its two diagonals is rounding.
     untried : int
-        Sweeps before the pace of pairs tells anything.
+        Sweeps before the pace of pairs is informative.
     hope : float
         Pairs go on while their pace promises an end within this many times the cost of Newton
         steps.

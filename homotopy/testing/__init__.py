@@ -1,4 +1,4 @@
-"""What a plugin, ours or a stranger's, and the engine itself are tested with.
+"""Tools to test a plugin, ours or anybody's, and the engine itself.
 
     from homotopy.testing import check_plugin, hostile_problems
 

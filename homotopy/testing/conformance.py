@@ -1,13 +1,13 @@
-"""The conformance check of a plugin, ours or a stranger's.
+"""The conformance check of a plugin, ours or anybody's.
 
     from homotopy.testing import check_plugin
 
     def test_my_plugin():
         check_plugin(MyModel(X, y))
 
-It builds nothing of its own: hand it a model on a small problem (tens of coordinates), and it
-compiles, traces, certifies and reads the path in every way a user can.  Whatever does not hold is
-an `AssertionError` that says what, where and by how much.
+Give it a model on a small problem (tens of coordinates): it compiles, traces, certifies and reads
+the path in every way a user can.  A condition that fails is an `AssertionError` that says what,
+where and by how much.
 """
 
 from __future__ import annotations

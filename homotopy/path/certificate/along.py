@@ -12,8 +12,9 @@ __all__ = ["Here", "Recorded", "Rows", "Wanted", "enter"]
 
 
 class Recorded(NamedTuple):
-    """What a path has recorded: the alphas of those active on each segment, who changed its piece
-    at its start; level, rate and bend of every slope; the jumps passed at each slope."""
+    """What a path has recorded: alpha of the active coordinates of each segment, the coordinates
+    that change their piece at its start; level, rate and bend of every slope; the jumps passed at
+    each slope."""
 
     offset: Any
     active: Any

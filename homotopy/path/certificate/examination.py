@@ -1,7 +1,7 @@
-"""Goes along a path, place by place, and keeps account of what holds.
+"""Walks along a path, place by place, and records which conditions hold.
 
-Where two segments meet alpha and b are as a rule the same numbers on both sides; such a point is
-computed once, and on its other side only those that changed their piece are looked at again.
+Where two segments meet, alpha and b are usually the same numbers on both sides; such a point is
+computed once, and on its other side only coordinates that changed their piece are checked again.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SIDES = ("before", "after")
 NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
 # Numbers of one array of corners (half a megabyte stays in the cache).
 CHUNK = 65536
-# At how many places `Path.objective` is called, at most: it takes a product of its own each time.
-# Fewer on a short path: one in this many places.
+# `Path.objective` is called at no more places than this, because each call takes a product; on a
+# short path at one in this many places.
 OBJECTIVES, APART = 32, 16
 # How many of the largest jumps a sample looks at.
 JUMPS = 2
@@ -96,7 +96,7 @@ def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
         failed = [t.failed for t in examination.tallies.values() if t.failed is not None]
         if not failed:
             break
-        # What comes later has a say in the scales: look again without it.
+        # Later segments influence the scales: check again without them.
         count = min(failed)
     return count
 
@@ -154,7 +154,7 @@ class Examination:
     def __init__(self, path: Path, tol: float, strict: bool = False) -> None:
         self.path, self.problem, self.tol = path, path.problem, tol
         self.tolerances = CertificateTolerances()
-        # A path spoiled by infinite numbers is to fail, not to warn.
+        # A path with infinite numbers must fail, not warn.
         with np.errstate(all="ignore"):
             self.known = Known.of(path, self.tolerances, strict)
         self.target = Affine.of(path.model.border_target)
@@ -253,7 +253,7 @@ class Examination:
         w = np.ascontiguousarray(self.problem.gram.matmat(alpha).T)
         jumps = np.isin(stretch.places.t, self.times)
         moved = np.append(stretch.follows & ~stretch.equal, True)
-        # Where more is asked for than what holds at every place.
+        # Places at which more is checked than everywhere.
         kept = jumps | measured | moved[:-1] | moved[1:]
         wanted = np.zeros(len(w), bool)
         wanted[base[kept]] = True
@@ -287,7 +287,7 @@ class Examination:
         for name, (column, count) in names.items():
             residuals = points.found.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
-        # Those that change their piece where nothing else changes are on the new one as well.
+        # Coordinates that change their piece where nothing else changes must be on the new one too.
         again = here[here != stretch.fresh[stretch.base[here]]]
         places = stretch.places.part(again)
         self.tallies["polyline"].add_each(points.found.renamed[again], places.t, places.segment, n)
@@ -343,7 +343,7 @@ class Examination:
                 return
 
     def _crossing(self, points: Points, stretch: Stretch, place: int, row: int) -> None:
-        """Nothing changes branch but at a jump that is recorded."""
+        """Coordinates change branch only at recorded jumps."""
         before = stretch.named[place - 1] if place else stretch.before
         old, new = self.passed[before // 2], self.passed[stretch.named[place] // 2]
         i = np.flatnonzero(old != new)
@@ -378,7 +378,7 @@ class Examination:
         extra = np.zeros(active.size)
         np.divide(1.0, bend[active], out=extra, where=bend[active] > 0.0)
         block = self.problem.gram.block(active, active) + np.diag(extra)
-        # On scales of their own, border included.
+        # Each on its own scale, border included.
         own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, TINY))
         rows = self.problem.border[active] / own[:, None]
         left, values, _ = np.linalg.svd(rows, full_matrices=True)
@@ -393,11 +393,11 @@ class Examination:
         self.sides = [*self.sides[:1], point]
 
     def _fall(self) -> None:
-        """The objective falls across a jump, by no less than convexity asks for.
+        """The objective falls across a jump by at least as much as convexity demands.
 
-        Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from
-        a point feasible for it: the objective falls by at least half the square of the move.
-        (A form that is not semidefinite promises no more than that it falls.)
+        Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from a
+        point feasible for it: the objective falls by at least half the square of the move. (If the
+        form is not semidefinite, it only has to fall.)
         """
         if not self.sides:
             return
@@ -412,7 +412,7 @@ class Examination:
         short = owed - (before.objective - after.objective)
         first = here[0].objective_before - before.objective
         last = here[-1].objective_after - after.objective
-        # Objectives that are known up to a constant have a fall all the same.
+        # Objectives known up to a constant still have a known fall.
         recorded = max(abs(first), abs(last)) if before.absolute else abs(first - last)
         off = max(short, recorded, 0.0) / max(before.size, after.size)
         still = any(jump.moved for jump in here) and np.array_equal(moved, u)
@@ -452,8 +452,8 @@ class Examination:
         self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
 
     def _staying(self, near: Index, k: int) -> Index:
-        """Those of `near`, who stand on a corner all along segment k, that have stood there for
-        long: one that comes up to it slowly cannot be told from it on a short segment."""
+        """Those of `near` (on a corner all along segment k) that have been there for long: on a
+        short segment, one that approaches it slowly looks the same."""
         s, (last, since) = self.path.segments, self.since
         begun = since if last == k - 1 else {}
         self.since = k, {i: begun.get(i, float(s.start[k])) for i in near.tolist()}

@@ -1,4 +1,4 @@
-"""Who holds those in place that stay on a jump corner."""
+"""Which coordinates hold others on a jump corner."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Index = npt.NDArray[np.integer[Any]]
 
 
 class Holders:
-    """Who holds a coordinate that stays on a jump corner.
+    """Finds the coordinates that hold another on a jump corner.
 
     i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
     cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
-    own scale.  Those found to hold i are remembered: as long as they stay, i is held.
+    own scale.  The holders found are remembered: while they stay, i is held.
     """
 
     def __init__(self, problem: Problem, tolerances: CertificateTolerances) -> None:
@@ -34,12 +34,12 @@ class Holders:
         self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
         self.told: set[int] = set()
         self.known: dict[int, npt.NDArray[np.int64]] = {}
-        # How often each has been seen on a knot: those that stay there save looking for others.
+        # How often each has been seen on a knot: choosing those that stay saves searching again.
         self.stayed = np.zeros(diag.size, np.int64)
 
     def loose(self, points: Points, row: int, near: Index) -> int:
-        """How many of `near` are not held in place by the coordinates standing on knots, each of
-        them told once: the path has failed by then."""
+        """How many of `near` are not held in place by the coordinates standing on knots, each
+        counted once: by then the path has failed."""
         u, on_knot, count = points.found.u[row], np.zeros(self.own.size, dtype=bool), 0
         near_by = self.tolerances.near
         for knot in points.given.corners[row, ~points.known.declared.jump]:
@@ -65,8 +65,8 @@ class Holders:
                ) -> npt.NDArray[np.int64]:  # fmt: skip
         """Some of `active` that i is in the span of, `chosen` first, or none.
 
-        One after the other that takes most of what is left of it, with what is left of all of them
-        (a Cholesky factor by rows)."""
+        Greedily, the one that removes most of what is left of i, updating what is left of all (a
+        Cholesky factor by rows)."""
         held, null_row = self.tolerances.held, self.tolerances.null_row
         try:
             rows = _factor(self._products(chosen, np.append(chosen, i)))

@@ -29,7 +29,7 @@ def size(values: Array) -> Array:
 
 
 def fixed(values: Any, kind: Any = np.float64) -> Any:
-    """What compiled code only reads: of one kind, in one order, never written to."""
+    """An array for compiled code to read: of one type, contiguous, read-only."""
     array = np.ascontiguousarray(values, kind).view()
     array.flags.writeable = False
     return array

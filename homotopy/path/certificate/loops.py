@@ -60,8 +60,8 @@ class Given(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is worked out: responses and their scales, the answers of each point, how far those are
-    off that change their piece alone, and space."""
+    """What is worked out: responses and their scales, the answers of each point, how far
+    coordinates are off that only change their piece, and work space."""
 
     u: Any
     scale: Any
@@ -169,7 +169,8 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
             spare[kept] = value
             kept += 1
     if shared and point.how.strict == 0.0:
-        # The terms that b and t are found from, as a rule: of those on knots, or of all.
+        # The usual size of the terms that b and t are computed from: of coordinates on knots, or of
+        # all.
         middle = _middle(spare[:kept])
         for i in range(named.size):
             out[i] = max(out[i], middle * known[SHARE, i])
@@ -193,7 +194,7 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
     scale = more(max(known[OWN, i], near), max(rounded * terms, TINY))
     # The alpha that would take up all of the slope, of the response, or of the border sum.
     inner, room = known[INNER, i], slope if slope > 0.0 else np.inf
-    # No division where the slope is less, as a rule.
+    # Usually the slope is less, and no division is needed.
     whole = scale / inner if inner > 0.0 and not 0.0 < inner * slope < scale else np.inf
     alone, longest, largest = inner == 0.0 and slope == 0.0, 0.0, 0.0
     if alone:
@@ -224,8 +225,8 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _apart(point, i, scale):  # type: ignore[no-untyped-def]
-    """The scale of u, where its corners are not one to it but for rounding that no alpha of 16
-    digits can avoid."""
+    """The scale of u, small enough to tell its corners apart unless rounding of a 16-digit alpha
+    prevents it."""
     line, how = point.line, point.how
     limit = how.apart / how.finest * on.distance(line.corner, i)
     if not limit < scale:
@@ -249,7 +250,7 @@ def _off_as(point, i, p, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _pass_seams(point, i, place, far, rounded):  # type: ignore[no-untyped-def]
-    """A corner without a height is none: what is beyond it is on the next piece as well."""
+    """A corner of zero height does not count: a response beyond it may be on the next piece."""
     line, p = point.line, np.int64(point.named[i])
     to, corners = 1 if point.u[i] > place else -1, line.corner.shape[0]
     while 0 <= (p + to) // 2 < corners and p + to > 0 and on.level(line, (p + to) // 2, i):
@@ -272,7 +273,7 @@ def _stands(point, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped-def]
     """How far a coordinate is off, the area of its gap and what may be rounding of that; the area
-    is 0 for those on their pieces, but on a corner alpha may be beside what it could be."""
+    is 0 for coordinates on slopes, but on a corner alpha may be out of range."""
     line, how, p = point.line, point.how, np.int64(point.named[i])
     u, alpha, terms = point.u[i], point.alpha[i], point.spare[TERMS, i]
     room = max(point.spare[ROOM, i], rounded * piece.slope_terms)
@@ -291,7 +292,8 @@ def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped
 @njit(**INLINE)
 def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
     """Everything about each coordinate: how far it is off at most, the area of the gap and what may
-    be rounding of it, the losses and their sizes, who stands, whether a loss has no origin."""
+    be rounding of it, the losses and their sizes, whether any is on a jump corner, whether a loss
+    has no origin."""
     line, border, spare, sums = point.line, point.border, point.spare, point.sums
     far, gap, blur, losses, sizes, stands, unknown = 0.0, 0.0, 0.0, 0.0, 0.0, False, False
     declared = point.how.declared != 0.0
@@ -334,7 +336,7 @@ def _blur(point, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _again(point, new, rounded):  # type: ignore[no-untyped-def]
-    """How far those are off who change their piece where nothing else changes."""
+    """How far coordinates are off that change their piece where nothing else changes."""
     far = 0.0
     for i in range(new.size):
         if new[i] != point.named[i]:
@@ -371,7 +373,7 @@ def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
     for c in range(point.b.size):
         sums[WEIGHT, c] += point.target[1, c]
         sums[ON_SPAN, c] += point.target[2, c]
-    # w and b solve the equations of those on knots: the rounding of these is in every u.
+    # w and b solve the equations of the knots: their rounding is in every u.
     weight += 0.0 if how.strict != 0.0 else apiece
     if not (numbers and weight < np.inf):
         found.answers[k, :SCALE] = np.inf

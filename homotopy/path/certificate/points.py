@@ -84,7 +84,7 @@ class Stretch:
 
 
 class Walk:
-    """Goes along a path and gives alpha, b and the named pieces at one place after the other."""
+    """Walks along a path: alpha, b and the named pieces at one place after the other."""
 
     def __init__(self, path: Path) -> None:
         s, lines = path.segments, path.problem.polylines
@@ -202,7 +202,8 @@ class Points:
         return cls(known, places, given, found, absolute)
 
     def _standing(self, row: int) -> tuple[Array, Array, Bools]:
-        """The jump corners, one row for each; how near is on one of them, and which are."""
+        """The jump corners, one row for each; the tolerance, and which coordinates are within
+        it."""
         at = self.given.corners[row, self.known.declared.jump]
         near = self.known.tolerances.standing * np.maximum(self.found.scale[row], size(at))
         return at, near, np.asarray(np.abs(self.found.u[row] - at) <= near)

@@ -1,6 +1,6 @@
 """One coordinate on its polyline: compiled, and shared with nothing that traces.
 
-NaN counts as a failure, so that no comparison may lose it: `more` and `less` hand it on.
+NaN counts as a failure, so no comparison may lose it: `more` and `less` propagate it.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def piece(line, p, u, i):  # type: ignore[no-untyped-def]
     if p & 1:
         at = line.corner[j, i]
         top, bottom, rounding = beside(line, j, i)
-        # Clipped, so that a response that is none has no place either.
+        # Clipped, so that NaN stays NaN.
         place, high, low = clip(u, at, at), more(top, bottom), less(top, bottom)
         return Piece(place, top, bottom, high, low, 0.0, rounding, corner_terms(line, j, i))
     low, high = ends(line.corner, j, i)
@@ -176,7 +176,7 @@ def _rises(line, j, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def rise(line, j, i):  # type: ignore[no-untyped-def]
-    """Whether alpha rises at corner j, and not only rounding makes it seem so."""
+    """Whether alpha rises at corner j by more than rounding."""
     by, rounding = _rises(line, j, i)
     return by > rounding and abs(line.corner[j, i]) < np.inf
 
@@ -203,7 +203,7 @@ def distance(corner, i):  # type: ignore[no-untyped-def]
 def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
     """``-integral of the polyline from origin to u``.
 
-    Infinite slopes are walls: nothing is lost there, who passes one is told by the gap.
+    Infinite slopes are walls and add no loss; the gap shows whether one was passed.
     """
     slope, corner, bends = line.slope, line.corner, line.bends
     low, high = less(u, origin), more(u, origin)
@@ -328,8 +328,8 @@ def area(line, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
     slope, corner, bends = line.slope, line.corner, line.bends
     first, last, low, high = _branch(line, p, i)
     inside = clip(u, low, high)
-    # A branch that goes on for ever is followed as far as the scale of u: an alpha above all of a
-    # branch is an infinite gap, but what it costs there tells rounding from a mistake.
+    # An unbounded branch is followed as far as the scale of u: an alpha above all of it is an
+    # infinite gap, but its cost up to there distinguishes rounding from an error.
     left, right = max(low, inside - 2.0 * scale), min(high, inside + 2.0 * scale)
     total, length, tallest, edge = 0.0, 0.0, 0.0, 0.0
     for j in range(first, last + 1):

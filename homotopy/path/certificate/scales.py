@@ -1,4 +1,4 @@
-"""What a coordinate is measured by: scales of its own, worked out from alpha and the data.
+"""The scales of each coordinate, computed from alpha and the data.
 
 For the response of coordinate i, next to a corner k,
 
@@ -11,13 +11,13 @@ takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j
 |B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
 cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
 `rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
-``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
-of 1e12 that never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so
-badly that its own corners are one to it: its scale is at most 1e5 times their least distance, but
-for 16 eps of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A
-border equation may be off by the rounding of its terms on the whole span as well: what goes to 0
-with t came from larger numbers.  An alpha that has no scale of its own (no slope, and b makes up
-for all of its response) has the rounding of the largest border equation and of its response.
+``|const| + |rate * t|``.  Other coordinates enter through that rounding only: a bound of 1e12 that
+never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so badly that
+its own corners are one to it: its scale is at most 1e5 times their least distance, but for 16 eps
+of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A border
+equation may be off by the rounding of its terms on the whole span as well: what goes to 0 with t
+came from larger numbers.  An alpha without a scale (no slope, and b makes up for all of its
+response) has the rounding of the largest border equation and of its response.
 """
 
 from __future__ import annotations

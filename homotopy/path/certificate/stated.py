@@ -31,7 +31,7 @@ class Statement:
 
     def look(self, t: Array, alpha: Array, b: Array, measure: bool) -> dict[str, tuple[Array, int]]:
         """The worst residual at each point and the number of conditions there, by name; with
-        `measure` False only the largest numbers are taken down."""
+        `measure` False only the largest numbers are noted."""
         found: dict[str, tuple[Array, int]] = {}
         for name, part in self.model.residuals(t, alpha, b).items():
             off, terms, others = (np.asarray(v) for v in (part.off, part.terms, part.others))
@@ -51,6 +51,6 @@ class Statement:
             rounding = self.rounded * np.sqrt(1.0 + count) * self.largest[name]
             scale = np.maximum(np.maximum(terms, rounding), TINY)
             ratio = np.where(off == 0.0, 0.0, off / scale)
-            # (A number that is none is not 0.)
+            # (NaN is not 0.)
             found[name] = np.where(np.isnan(ratio), np.inf, ratio).max(axis=1), count
         return found
