@@ -142,24 +142,15 @@ ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
 
 @attrs.frozen(kw_only=True)
 class SolverLimits:
-    """How long OSQP may take.
-
-    Parameters
-    ----------
-    iterations : int
-    seconds : float
-    pulse : int
-        Multiplications after which limits, callbacks and Ctrl-C can act.
-    shortest : int
-        Iterations between two such pauses, at the least.
-    accuracy : float
-        Absolute and relative residuals at which it stops.
-    """
+    """How long OSQP may take."""
 
     iterations: int = 20_000
     seconds: float = 60.0
+    # Multiplications after which limits, callbacks and Ctrl-C can act.
     pulse: int = 100_000_000
+    # Iterations between two such pauses, at the least.
     shortest: int = 25
+    # Absolute and relative residuals at which it stops.
     accuracy: float = 1e-9
 
 

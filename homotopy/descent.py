@@ -35,26 +35,17 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(kw_only=True)
 class DescentTolerances:
-    """What counts as zero on the way down.
+    """What counts as zero on the way down."""
 
-    Parameters
-    ----------
-    definite : float
-        A direction with a Rayleigh quotient below this does not count as positively curved.
-    violated : float
-        A response this far (as a fraction of its size) beyond the corner of a kink violates it.
-    still : float
-        A coordinate short by no more than this fraction of its response stands still.
-    at_end : float
-        A piece ends here if no more than this fraction of alpha is left of it.
-    patience : int
-        Steps for each coordinate before the descent is given up.
-    """
-
+    # A direction with a Rayleigh quotient below this does not count as positively curved.
     definite: float = 1e-10
+    # A response this far (as a fraction of its size) beyond the corner of a kink violates it.
     violated: float = 1e-10
+    # A coordinate short by no more than this fraction of its response stands still.
     still: float = 1e-13
+    # A piece ends here if no more than this fraction of alpha is left of it.
     at_end: float = 1e-14
+    # Steps for each coordinate before the descent is given up.
     patience: int = 50
 
 

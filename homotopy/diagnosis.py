@@ -21,26 +21,17 @@ EPS = float(np.finfo(float).eps)
 
 @attrs.frozen(kw_only=True)
 class Suspicions:
-    """When numbers are named as the cause of trouble.
+    """When numbers are named as the cause of trouble."""
 
-    Parameters
-    ----------
-    digits : float
-        At least this many of about sixteen digits must be left.
-    offset : float
-        A column this many times its spread away from 0 costs digits.
-    apart : float
-        Columns this far apart in size cost digits.
-    wide : float
-        Alphas this far apart in size are beyond 16 digits.
-    singular : float
-        So are eigenvalues below this fraction of the largest.
-    """
-
+    # At least this many of about sixteen digits must be left.
     digits: float = 6.0
+    # A column this many times its spread away from 0 costs digits.
     offset: float = 1e4
+    # Columns this far apart in size cost digits.
     apart: float = 1e5
+    # Alphas this far apart in size are beyond 16 digits.
     wide: float = 1e14
+    # So are eigenvalues below this fraction of the largest.
     singular: float = 1e-10
 
 

@@ -104,14 +104,6 @@ class Problem:
                 return kinds
         return None
 
-    def kinds_at(self, t: float) -> Codes:
-        """The kind of each corner at t; at an end of the span a jump may have no height."""
-        ends = [v for v in (self.start, self.stop) if np.isfinite(v)]
-        near = TOLERANCES.end * max(abs(ends[0] - ends[-1]), abs(self.stop))
-        inside = min(abs(t - v) for v in ends) > near
-        kinds = self._known_kinds(t, t) if inside else None
-        return self.polylines.at(t).kind if kinds is None else kinds
-
     def target(self, t: float) -> Array:
         """e(t)."""
         moving = np.where(self.target1 == 0.0, 0.0, t)

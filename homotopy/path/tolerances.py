@@ -9,17 +9,11 @@ __all__ = ["TOLERANCES", "PathTolerances"]
 
 @attrs.frozen(kw_only=True)
 class PathTolerances:
-    """What counts as rounding where a path is read.
+    """What counts as rounding where a path is read."""
 
-    Parameters
-    ----------
-    beyond : float
-        A t beyond an end by this fraction of the larger end is that end.
-    product : float
-        How much the same product may differ between machines, as a fraction of its terms.
-    """
-
+    # A t beyond an end by this fraction of the larger end is that end.
     beyond: float = 1e-12
+    # How much the same product may differ between machines, as a fraction of its terms.
     product: float = 1e-10
 
 

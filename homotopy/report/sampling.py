@@ -32,23 +32,15 @@ BLOCK = 4_000_000
 
 @attrs.frozen(kw_only=True)
 class PageSizes:
-    """How much of a path is on its page.
+    """How much of a path is on its page."""
 
-    Parameters
-    ----------
-    stretches : int
-        At the most.
-    numbers : int
-        How many numbers may be computed for them on a large problem.
-    least : int
-        No fewer stretches than this, however large the problem.
-    jumps : int
-        The largest jumps, at most this many, are kept one by one.
-    """
-
+    # At the most.
     stretches: int = 3000
+    # How many numbers may be computed for them on a large problem.
     numbers: int = 400_000_000
+    # No fewer stretches than this, however large the problem.
     least: int = 200
+    # The largest jumps, at most this many, are kept one by one.
     jumps: int = 1000
 
     def room(self, path: Path) -> int:

@@ -198,5 +198,3 @@ def test_the_kinds_of_corners_do_not_depend_on_what_was_asked_before():
         problem = Problem.compile(Toy(np.eye(1), (0.0, 2.0), hinge))
         for (start, stop), kind in order:
             assert problem.kinds_within(start, stop).tolist() == [[kind]]
-            assert problem.kinds_at(1.0).tolist() == [[KNOT]]
-            assert problem.kinds_at(0.0).tolist() == [[SEAM]]
