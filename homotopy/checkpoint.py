@@ -39,6 +39,8 @@ from homotopy.path.files import (
 from homotopy.path.fingerprint import Fingerprint
 from homotopy.path.storage import (
     CHECKPOINT,
+    REAL,
+    WHOLE,
     members_of,
     read_header,
     read_mark,
@@ -51,7 +53,6 @@ __all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
 
 # Seconds that a trace may take to reach a pause once it is asked to stop.
 GRACE = 1.0
-REAL, WHOLE = "<f8", "<i8"
 STATE, EARLIER = "state.", "earlier."
 WHAT = "a checkpoint"
 _HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "no_optimum", "proven"}

@@ -49,7 +49,7 @@ class DescentTolerances:
     patience: int = 50
 
 
-TOLERANCES = DescentTolerances()
+DESCENT_TOLERANCES = DescentTolerances()
 
 
 def descend(
@@ -70,7 +70,7 @@ def descend(
     if ridge is not None:
         walk.finish_piece(*ridge)
         walk.let_go(*ridge)
-    for _ in range(TOLERANCES.patience * (gram.size + 10)):
+    for _ in range(DESCENT_TOLERANCES.patience * (gram.size + 10)):
         if walk.step():
             worst = walk.violated() or walk.unstable()
             if worst is None:
@@ -151,7 +151,7 @@ class _Walk:
         end = np.where(np.asarray(move) > 0.0, self.high[i, p], self.low[i, p])
         left = np.abs(end - alpha)
         inside = np.where(np.asarray(move) > 0.0, end > alpha, end < alpha)
-        return np.where(inside & (left > TOLERANCES.at_end * np.abs(alpha)), left, 0.0)
+        return np.where(inside & (left > DESCENT_TOLERANCES.at_end * np.abs(alpha)), left, 0.0)
 
     def finish_piece(self, i: int, way: float) -> None:
         """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
@@ -197,7 +197,7 @@ class _Walk:
         size = self._size_of_u()
         move, definite = _newton(block, self.border[active], short, self.sizes[active])
         whole = 1.0
-        if definite and np.all(np.abs(short) <= TOLERANCES.still * size[active]):
+        if definite and np.all(np.abs(short) <= DESCENT_TOLERANCES.still * size[active]):
             return True
         if not definite:
             move, whole = self._downhill(active, block, short, move)
@@ -232,14 +232,16 @@ class _Walk:
     ) -> tuple[Array, float]:
         """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
         slope, bend = float(short @ move), float(move @ block @ move)
-        level = abs(slope) <= TOLERANCES.violated * float(self._size_of_u()[active] @ np.abs(move))
+        level = abs(slope) <= DESCENT_TOLERANCES.violated * float(
+            self._size_of_u()[active] @ np.abs(move)
+        )
         if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
             # Nothing pulls, or it was released for a reason: keep that direction.
             turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
         move, slope = (-move, -slope) if turn else (move, slope)
-        flat = bend > -TOLERANCES.definite * float(self.sizes[active] @ move**2)
+        flat = bend > -DESCENT_TOLERANCES.definite * float(self.sizes[active] @ move**2)
         if level and flat and not np.isfinite(self._room(active, move)[0]):
             move = -move
         whole = slope / bend if bend > 0.0 and slope > 0.0 and not level else np.inf
@@ -283,7 +285,7 @@ class _Walk:
         with np.errstate(invalid="ignore"):
             beyond = np.maximum(left - self.u, self.u - right) / np.where(size > 0.0, size, 1.0)
         worst = int(np.argmax(beyond))
-        if not beyond[worst] > TOLERANCES.violated:
+        if not beyond[worst] > DESCENT_TOLERANCES.violated:
             return None
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
@@ -294,10 +296,10 @@ class _Walk:
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
             way = min(bends, key=bends.__getitem__)
-            if bends[way] < -TOLERANCES.definite:
+            if bends[way] < -DESCENT_TOLERANCES.definite:
                 self.passed.discard(i)
                 return i, way
-            if bends[way] > TOLERANCES.definite:
+            if bends[way] > DESCENT_TOLERANCES.definite:
                 self.held.discard(i)
         return None
 
@@ -330,7 +332,7 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
         inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
         # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
         mass = weights[:count] @ np.triu(inverse) ** 2
-        weak = np.flatnonzero(~(TOLERANCES.definite * mass < 1.0))
+        weak = np.flatnonzero(~(DESCENT_TOLERANCES.definite * mass < 1.0))
         if weak.size:
             count, failed = int(weak[0]), 1
     if failed == 0:

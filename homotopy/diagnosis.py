@@ -16,7 +16,7 @@ __all__ = ["cause_of_trouble"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-EPS = float(np.finfo(float).eps)
+EPS = float(np.finfo(np.float64).eps)
 
 
 @attrs.frozen(kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["TOLERANCES", "AnalysisTolerances"]
+__all__ = ["ANALYSIS_TOLERANCES", "AnalysisTolerances"]
 
 
 @attrs.frozen(kw_only=True)
@@ -22,4 +22,4 @@ class AnalysisTolerances:
     block: int = 1_000_000
 
 
-TOLERANCES = AnalysisTolerances()
+ANALYSIS_TOLERANCES = AnalysisTolerances()

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.losses import LOSSES, HeldOutLoss, Loss
-from homotopy.analysis.tolerances import TOLERANCES
+from homotopy.analysis.tolerances import ANALYSIS_TOLERANCES
 from homotopy.errors import DataError, ModelError, PathError
 from homotopy.path.segments import Pickled, locate, nodes, read_only
-from homotopy.path.tolerances import TOLERANCES as OF_PATH
+from homotopy.path.tolerances import PATH_TOLERANCES
 from homotopy.runtime import one_thread
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class ValidationCurve(Pickled):
         begin, end = self.traced
         low, high = min(self.origin, begin, end), max(self.origin, begin, end)
         finite = max((abs(v) for v in (begin, end) if np.isfinite(v)), default=0.0)
-        slack = OF_PATH.beyond * finite
+        slack = PATH_TOLERANCES.beyond * finite
         wrong = asked[~((asked >= low - slack) & (asked <= high + slack))]
         if wrong.size:
             raise PathError(
@@ -169,9 +169,9 @@ class ValidationCurve(Pickled):
     def _intervals(self) -> list[tuple[float, float, str]]:
         least, w, end = self._lowest()
         scale = abs(float(least.min())) or float(np.abs(self.coefficients[:, 0]).max())
-        tied = least.min() + TOLERANCES.tied * scale
+        tied = least.min() + ANALYSIS_TOLERANCES.tied * scale
         c0 = self.coefficients[:, 0]
-        flat = np.ptp(np.stack([c0, end, least]), axis=0) <= TOLERANCES.tied * scale
+        flat = np.ptp(np.stack([c0, end, least]), axis=0) <= ANALYSIS_TOLERANCES.tied * scale
         found: list[tuple[float, float, str]] = []
         for k in np.flatnonzero(least <= tied):
             if flat[k]:
@@ -206,7 +206,9 @@ class ValidationCurve(Pickled):
         limit = float(limit)
         least, place, _ = self._lowest()
         scale = max(abs(limit), abs(float(least.min())))
-        allowed = limit + TOLERANCES.tied * (scale or float(np.abs(self.coefficients[:, 0]).max()))
+        allowed = limit + ANALYSIS_TOLERANCES.tied * (
+            scale or float(np.abs(self.coefficients[:, 0]).max())
+        )
         if not allowed >= least.min():
             raise PathError(
                 f"the curve is nowhere as low as {limit:g}; its least value is {self.minimum:g}"
@@ -307,7 +309,7 @@ def validation_curve(
     *,
     loss: Loss | None = None,
     sample_weight: Any = None,
-    block: int = TOLERANCES.block,
+    block: int = ANALYSIS_TOLERANCES.block,
 ) -> ValidationCurve:
     """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`.
 
@@ -360,7 +362,9 @@ def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> N
     ends = [evaluate(alphas[:, [k]], bs[:, [k]]) for k in range(2)]
     middle = evaluate(alphas.mean(axis=1, keepdims=True), bs.mean(axis=1, keepdims=True))
     off = float(np.abs(middle - 0.5 * (ends[0] + ends[1])).max(initial=0.0))
-    if off > TOLERANCES.bent * max(float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)):
+    if off > ANALYSIS_TOLERANCES.bent * max(
+        float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)
+    ):
         raise ModelError(
             f"{name}: decision_function is not affine in alpha and b (midway between two points of "
             f"the path it is off by {off:.3g}), so that its loss between break-points is not known"
@@ -417,7 +421,7 @@ class _Tally:
         change = np.concatenate([np.zeros((count, 3)), *self._change])
         # Rounding must not separate what happens at one t: equal rows cross together, and a
         # crossing at the end of a segment stays there.
-        near = TOLERANCES.together
+        near = ANALYSIS_TOLERANCES.together
         at = np.where(at < near, 0.0, np.where(at > 1.0 - near, 1.0, at))
         order = np.lexsort((at, where))
         where, at, change = where[order], at[order], change[order]

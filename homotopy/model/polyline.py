@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.model.affine import Affine
-from homotopy.model.tolerances import TOLERANCES
+from homotopy.model.tolerances import MODEL_TOLERANCES
 
 __all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot"]
 
@@ -126,12 +126,12 @@ class Snapshot:
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))
             # Left of the first corner the level is that at the corner.
-            better = slanted & (level - depth < best - TOLERANCES.level * (terms + depth))
+            better = slanted & (level - depth < best - MODEL_TOLERANCES.level * (terms + depth))
             place, best = np.where(better, bottom, place), np.where(better, level - depth, best)
             fall = np.where(inside & np.isfinite(step), step, 0.0)
             level, terms = level - fall, terms + np.abs(fall)
             if j < k:
-                better = known[:, j] & (level < best - TOLERANCES.level * terms)
+                better = known[:, j] & (level < best - MODEL_TOLERANCES.level * terms)
                 place, best = np.where(better, high, place), np.where(better, level, best)
         ends = (falls_left, np.minimum(left, k - 1)), (falls_right, np.maximum(right - 1, 0))
         for falls, corner in ends:
@@ -172,7 +172,7 @@ def _check_numbers(affine: Affine, what: str) -> None:
             f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
         )
     size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
-    huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > TOLERANCES.largest)
+    huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > MODEL_TOLERANCES.largest)
     if huge.size:
         i = int(huge[0])
         raise ModelError(
@@ -272,7 +272,7 @@ class Polylines:
         height = self.heights(slope, corner)
         # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
-        level = np.abs(height) <= TOLERANCES.seam * scale
+        level = np.abs(height) <= MODEL_TOLERANCES.seam * scale
         kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
@@ -302,7 +302,7 @@ class Polylines:
             if snap.corner.shape[1] > 1:
                 with np.errstate(invalid="ignore"):
                     gap = np.diff(snap.corner, axis=1)
-                bad = np.argwhere(gap < -TOLERANCES.crossed * scale)
+                bad = np.argwhere(gap < -MODEL_TOLERANCES.crossed * scale)
                 if bad.size:
                     i, j = bad[0]
                     raise ModelError(

@@ -13,7 +13,7 @@ from homotopy.gram import Gram, with_rows
 from homotopy.model.affine import Affine, cannot_hold
 from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Polylines
-from homotopy.model.tolerances import TOLERANCES
+from homotopy.model.tolerances import MODEL_TOLERANCES
 
 __all__ = ["Problem"]
 
@@ -121,7 +121,7 @@ class Problem:
         origin = np.full(self.gram.size, declared, dtype=float)
         corner = snap.corner
         with np.errstate(invalid="ignore"):
-            same = np.abs(corner - origin[:, None]) <= TOLERANCES.origin * np.abs(corner)
+            same = np.abs(corner - origin[:, None]) <= MODEL_TOLERANCES.origin * np.abs(corner)
         rows, columns = np.nonzero(same & np.isfinite(corner))
         origin[rows] = corner[rows, columns]
         return origin

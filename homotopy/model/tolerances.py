@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["TOLERANCES", "ModelTolerances"]
+__all__ = ["MODEL_TOLERANCES", "ModelTolerances"]
 
 
 @attrs.frozen(kw_only=True)
@@ -23,4 +23,4 @@ class ModelTolerances:
     origin: float = 1e-15
 
 
-TOLERANCES = ModelTolerances()
+MODEL_TOLERANCES = ModelTolerances()

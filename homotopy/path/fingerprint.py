@@ -19,14 +19,14 @@ import scipy.sparse as sp
 
 from homotopy.errors import ModelError
 from homotopy.model import Problem
-from homotopy.path.tolerances import TOLERANCES
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 __all__ = ["Fingerprint"]
 
 Array = npt.NDArray[np.float64]
 
 # Numbers brought into a canonical form at a time.
-BLOCK = 1 << 20
+AT_A_TIME = 1 << 20
 
 
 @attrs.frozen(eq=False)
@@ -77,7 +77,9 @@ class Fingerprint:
             return True
         length = np.sqrt(problem.gram.diag)
         terms = length * float(length @ np.abs(_probe(length.size)))
-        return bool(np.all(np.abs(self.products - other.products) <= TOLERANCES.product * terms))
+        return bool(
+            np.all(np.abs(self.products - other.products) <= PATH_TOLERANCES.product * terms)
+        )
 
 
 def _probe(size: int) -> Array:
@@ -124,8 +126,8 @@ class _Digest:
 
     def _pour(self, array: npt.NDArray[Any], canonical: Callable[[Any], Any]) -> None:
         flat = array.reshape(-1)
-        for k in range(0, flat.size, BLOCK):
-            self._hash.update(canonical(flat[k : k + BLOCK]).tobytes())
+        for k in range(0, flat.size, AT_A_TIME):
+            self._hash.update(canonical(flat[k : k + AT_A_TIME]).tobytes())
 
     def _sparse(self, matrix: Any) -> None:
         rows = sp.csr_matrix(matrix, copy=True)

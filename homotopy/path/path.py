@@ -20,7 +20,7 @@ from homotopy.model import LossModel, Predictor, Problem
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.reading import Reading
 from homotopy.path.segments import Segments, locate, nodes
-from homotopy.path.tolerances import TOLERANCES
+from homotopy.path.tolerances import PATH_TOLERANCES
 from homotopy.wording import counted
 
 __all__ = ["Path", "Status"]
@@ -96,7 +96,7 @@ class Path(Reading):
             raise PathError(f"{name} must be a number, got {t!r}") from None
         start, stop = self.traced
         low, high = min(start, stop), max(start, stop)
-        slack = TOLERANCES.beyond * max(abs(low), abs(high))
+        slack = PATH_TOLERANCES.beyond * max(abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             why = "" if self.complete else f" ({self.status.value})"
             raise PathError(

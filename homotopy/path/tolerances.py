@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["TOLERANCES", "PathTolerances"]
+__all__ = ["PATH_TOLERANCES", "PathTolerances"]
 
 
 @attrs.frozen(kw_only=True)
@@ -17,4 +17,4 @@ class PathTolerances:
     product: float = 1e-10
 
 
-TOLERANCES = PathTolerances()
+PATH_TOLERANCES = PathTolerances()

@@ -33,7 +33,7 @@ TOP = 200
 # How far a curve in the table may be off, as a fraction of its range: less than a screen shows.
 THIN = 2e-3
 # A change below this fraction of a curve's size is rounding.
-ROUNDING = 1e-12
+LEAST_RANGE = 1e-12
 # Points of all curves in the table together; where there are more they are thinned further.
 POINTS = 120_000
 # Coordinates named at one jump, and at all of them together.
@@ -471,7 +471,7 @@ def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
 def _least(values: Array, tol: float) -> float:
     """`tol` in parts of the range; rounding is no range."""
     size = float(np.abs(values).max())
-    return max(tol * float(np.ptp(values)), ROUNDING * size)
+    return max(tol * float(np.ptp(values)), LEAST_RANGE * size)
 
 
 def _short(values: Array) -> list[float | None]:

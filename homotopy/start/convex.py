@@ -31,9 +31,7 @@ __all__ = ["ConvexProblem", "ConvexSolution", "solve_convex"]
 Array = npt.NDArray[np.float64]
 
 # Pairs and Newton steps without a limit given: this many, and this many for each coordinate.
-LIMIT, LIMIT_EACH = 1_000_000, 100
-# A violation is within the tolerance up to its own rounding.
-ROUNDING = 1e-9
+ITERATIONS, ITERATIONS_EACH = 1_000_000, 100
 
 
 @attrs.frozen(eq=False)
@@ -100,7 +98,7 @@ def solve_convex(
         target=problem.target,
         tables=tables,
         tol=tol * tables.scale(),
-        limit=max(LIMIT, LIMIT_EACH * n) if max_iter is None else max_iter,
+        limit=max(ITERATIONS, ITERATIONS_EACH * n) if max_iter is None else max_iter,
         alpha=inside,
         b=np.zeros(m) if b is None else np.array(b, dtype=float),
         product=product,
@@ -114,7 +112,7 @@ def solve_convex(
         u=at.product + at.border @ at.b,
         iterations=at.iterations,
         violation=violation,
-        converged=violation <= at.tol * (1.0 + ROUNDING) and not np.any(at.short()),
+        converged=violation <= at.tol * (1.0 + tables.tolerances.slack) and not np.any(at.short()),
     )
 
 

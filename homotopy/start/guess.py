@@ -17,7 +17,7 @@ __all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-TOLERANCES = StartTolerances()
+START_TOLERANCES = StartTolerances()
 
 
 def convex_guess(
@@ -30,7 +30,7 @@ def convex_guess(
     """Approximate ``(alpha, b)`` for the falling polylines `snap`, from a given point or none."""
     gram = problem.gram
     by_columns = gram.features() is None
-    tol = TOLERANCES.enough if by_columns else TOLERANCES.enough_on_features
+    tol = START_TOLERANCES.enough if by_columns else START_TOLERANCES.enough_on_features
     convex = ConvexProblem(gram, problem.border, problem.target(problem.start), snap)
     found = solve_convex(convex, alpha=alpha, b=b, tol=tol, pulse=pulse)
     return found.alpha, found.b
@@ -67,7 +67,7 @@ def slack_of_border(
     of its range b is not determined but free in an interval.
     """
     n = alpha.size
-    near = TOLERANCES.level * np.maximum(usual, np.abs(alpha))[:, None]
+    near = START_TOLERANCES.level * np.maximum(usual, np.abs(alpha))[:, None]
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
     level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
@@ -94,7 +94,7 @@ def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
     rows, aims = [], []
     for j in range(snap.corner.shape[1]):
         high, low = snap.slope[:, j], snap.slope[:, j + 1]
-        room = TOLERANCES.within * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
+        room = START_TOLERANCES.within * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
         inside = np.flatnonzero((alpha < high - room) & (alpha > low + room))
         inside = inside[np.isfinite(snap.corner[inside, j])]
         rows.append(inside)

@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # Added to every diagonal, so that a column of zeros can be solved for.
-TINY = 1e-300
+LEAST_DAMPING = 1e-300
 # Steps of conjugate gradients at the most.
 MOST_STEPS = 500
 
@@ -308,7 +308,7 @@ class Leaning:
         at, active = self.at, np.flatnonzero(self.stiffness)
         # Where no coordinate leans, nothing else holds b back.
         widest = np.abs(at.border).max(axis=0, initial=0.0)
-        damp = np.abs(self.short) * widest / (10.0 * (self.size + at.tol)) + TINY
+        damp = np.abs(self.short) * widest / (10.0 * (self.size + at.tol)) + LEAST_DAMPING
         lean = self.stiffness[active]
         system = System(active, lean, self.pull, at.border[active], self.short, damp)
         dq, db, square = self.form.step(system)

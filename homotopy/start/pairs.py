@@ -25,9 +25,9 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # Called by the compiled functions here only.
-INNER = OPTIONS | {"no_cpython_wrapper": True}
+CALLED = OPTIONS | {"no_cpython_wrapper": True}
 # How a compiled run of pairs ended.
-DONE, MISSING, LIMIT, STUCK, GOING = 0, 1, 2, 3, 4
+PAIRS_DONE, PAIRS_MISSING, PAIRS_LIMIT, PAIRS_STUCK, PAIRS_GOING = 0, 1, 2, 3, 4
 # Larger than every gain, and can still be multiplied.
 HUGE = 1e200
 # The slowest pace assumed, as a logarithm.
@@ -56,7 +56,7 @@ class Coordinates(NamedTuple):
     flat: float
 
 
-@njit(**INNER)
+@njit(**CALLED)
 def _move(i, way, length, state):  # type: ignore[no-untyped-def]
     """Move ``B_i alpha_i`` in the direction `way` (1 or -1) by `length` inside the piece that lies
     there, or to its end; return by how much alpha_i moved.  Then note its bounds."""
@@ -88,7 +88,7 @@ def _move(i, way, length, state):  # type: ignore[no-untyped-def]
     return now - before
 
 
-@njit(**INNER, fastmath={"nnan", "nsz"})
+@njit(**CALLED, fastmath={"nnan", "nsz"})
 def _extremes(v, bounds):  # type: ignore[no-untyped-def]
     """The largest ``low - v`` and the smallest ``high - v``."""
     top, bottom = -np.inf, np.inf
@@ -99,7 +99,7 @@ def _extremes(v, bounds):  # type: ignore[no-untyped-def]
     return top, bottom
 
 
-@njit(**INNER)
+@njit(**CALLED)
 def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
     """``(i, k, length, off)``: ``B_i alpha_i`` is to grow by `length`, ``B_k alpha_k`` to fall.
 
@@ -136,7 +136,7 @@ def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
     return i, k, length, off
 
 
-@njit(**INNER)
+@njit(**CALLED)
 def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
     """As `_choose_pair` without a border: the one coordinate with the largest gain."""
     best = worst = length = 0.0
@@ -170,7 +170,7 @@ def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[n
     if fresh:
         for j in range(v.size):
             _move(j, 1.0, 0.0, state)
-    steps, status, i, k = 0, DONE, -1, -1
+    steps, status, i, k = 0, PAIRS_DONE, -1, -1
     while True:
         if short.size > 0:
             i, k, length, off = _choose_pair(store, slot, state, v, short[0])
@@ -181,16 +181,16 @@ def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[n
         if k >= 0 and length > bounds[ROOM_DOWN, k]:
             length = bounds[ROOM_DOWN, k]
         if off <= tol:
-            status = DONE
+            status = PAIRS_DONE
         elif steps >= limit:
-            status = LIMIT
+            status = PAIRS_LIMIT
         elif (i >= 0 and slot[i] < 0) or (k >= 0 and slot[k] < 0):
-            status = MISSING
+            status = PAIRS_MISSING
         elif length == np.inf:
-            status = STUCK
+            status = PAIRS_STUCK
         else:
-            status = GOING
-        if status != GOING:
+            status = PAIRS_GOING
+        if status != PAIRS_GOING:
             return status, i, k, steps
         first = second = 0
         more = less = 0.0
@@ -279,9 +279,9 @@ class Pairs:
             (status, i, k, steps), fresh = ended, False
             at.iterations += steps
             budget -= steps
-            if status == MISSING:
+            if status == PAIRS_MISSING:
                 self._fetch(i, k)
-            elif status == LIMIT and at.iterations < at.limit:
+            elif status == PAIRS_LIMIT and at.iterations < at.limit:
                 off.append(self._off())
                 if not patient and self._slow(off):
                     break
@@ -291,7 +291,7 @@ class Pairs:
         at.product = self.v / self.state.inverse
         if m:
             at.b = np.array([_multiplier(*self._multipliers())])
-        return bool(status in (DONE, STUCK)) or at.iterations >= at.limit
+        return bool(status in (PAIRS_DONE, PAIRS_STUCK)) or at.iterations >= at.limit
 
     def _multipliers(self) -> tuple[Array, Array]:
         """What each coordinate allows the border multiplier to be."""

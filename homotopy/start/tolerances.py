@@ -26,6 +26,8 @@ class StartTolerances:
     balanced: float = 1e-11
     # Imbalance up to this part is good enough before the last anchor.
     loose: float = 1e-3
+    # A violation beyond the tolerance by this fraction of it is rounding.
+    slack: float = 1e-9
     # Curvature along a pair below this fraction of its two diagonals is rounding.
     flat: float = 1e-12
     # Sweeps before the pace of pairs is informative.

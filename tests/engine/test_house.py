@@ -26,6 +26,7 @@ LONG_FILES = {
 }
 LONG_FUNCTIONS = {"tracker/follow.py:step": 64}
 MANY_ARGUMENTS = {"tracker/crossing.py:run": 10}
+TWO_MEANINGS = {"CORNER", "REAL", "SPARE", "WHOLE"}
 
 # Numbers that need no name: they are exact, or count.
 PLAIN = {0.0, 0.1, 0.25, 0.4, 0.5, 0.9, 1.0, 1.6}
@@ -93,6 +94,29 @@ def test_records_are_small():
     assert len(dtypes) > 5
     records = [(name, len(kind.names or ())) for name, kind in dtypes.items()]
     assert not larger(classes + records, FIELDS)
+
+
+def constants(line: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The constants that a line defines, with their values as they are written."""
+    if not isinstance(line, ast.Assign):
+        return
+    target, value = line.targets[0], line.value
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    for k, name in enumerate(map(ast.unparse, names)):
+        one = value.elts[k] if isinstance(value, ast.Tuple) and len(names) > 1 else value
+        if name.isupper() and not name.startswith("_"):
+            yield name, ast.unparse(one) if one is not value or len(names) == 1 else f"{k}"
+
+
+def test_one_name_has_one_meaning():
+    """A constant that several modules define has one value; those of the tracker are to follow."""
+    values: dict[str, set[str]] = {}
+    for file in FILES:
+        for line in ast.parse(file.read_text()).body:
+            for name, value in constants(line):
+                values.setdefault(name, set()).add(value)
+    several = {name for name, found in values.items() if len(found) > 1}
+    assert several == TWO_MEANINGS
 
 
 @pytest.mark.parametrize("room", ["start", "path", "analysis", "model"])

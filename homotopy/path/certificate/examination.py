@@ -19,7 +19,7 @@ from homotopy.path.certificate.points import Place, Places, Points, Stretch, Wal
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.stated import Statement
-from homotopy.path.certificate.tolerances import TINY, CertificateTolerances
+from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 from homotopy.path.jump_record import JumpRecord
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ SIDES = ("before", "after")
 # Places of one product with Q: this many numbers, but no fewer and no more places than these.
 NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
 # Numbers of one array of corners (half a megabyte stays in the cache).
-CHUNK = 65536
+IN_CACHE = 65536
 # `Path.objective` is called at no more places than this, because each call takes a product; on a
 # short path at one in this many places.
-OBJECTIVES, APART = 32, 16
+OBJECTIVES, ONE_IN = 32, 16
 # How many of the largest jumps a sample looks at.
 JUMPS = 2
 
@@ -183,7 +183,7 @@ class Examination:
         """Every condition, on the whole path."""
         self.span()
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
-        objectives = min(4 + len(places) // APART, OBJECTIVES)
+        objectives = min(4 + len(places) // ONE_IN, OBJECTIVES)
         self.look_at(places, objectives, until_failure)
         for t in sorted(set(self.jumps) - self.seen):
             # The path does not break where a jump is recorded.
@@ -257,7 +257,7 @@ class Examination:
         kept = jumps | measured | moved[:-1] | moved[1:]
         wanted = np.zeros(len(w), bool)
         wanted[base[kept]] = True
-        step = max(1, CHUNK // self.problem.gram.size)
+        step = max(1, IN_CACHE // self.problem.gram.size)
         for start in range(0, len(w), step):
             rows = slice(start, min(start + step, len(w)))
             target = self._target(stretch.places.t[stretch.fresh[rows]])
@@ -283,7 +283,7 @@ class Examination:
         places, n = points.places, points.found.u.shape[1]
         names = {"polyline": (loops.FAR, n), "gap": (loops.GAP, 1)}
         if points.given.b.shape[1]:
-            names["border"] = loops.BORDER, points.given.b.shape[1]
+            names["border"] = loops.BORDER_OFF, points.given.b.shape[1]
         for name, (column, count) in names.items():
             residuals = points.found.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
@@ -379,7 +379,7 @@ class Examination:
         np.divide(1.0, bend[active], out=extra, where=bend[active] > 0.0)
         block = self.problem.gram.block(active, active) + np.diag(extra)
         # Each on its own scale, border included.
-        own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, TINY))
+        own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, SMALLEST))
         rows = self.problem.border[active] / own[:, None]
         left, values, _ = np.linalg.svd(rows, full_matrices=True)
         free = left[:, int(np.sum(values > self.tolerances.rank * values.max(initial=0.0))) :]

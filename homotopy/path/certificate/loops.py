@@ -14,19 +14,19 @@ from numba import njit
 from homotopy.compilation import OUTER, PART, by_reference, digest, options, protect, reference
 from homotopy.path.certificate import polylines as on
 from homotopy.path.certificate.polylines import INLINE, Line, Piece, more, size
-from homotopy.path.certificate.tolerances import TINY
+from homotopy.path.certificate.tolerances import SMALLEST
 
-__all__ = ["BORDER", "FAR", "GAP", "SCALE", "SIZE", "SOURCE", "STANDS", "UNKNOWN", "VALUE", "Found",
-           "Given", "look"]  # fmt: skip
+__all__ = ["BORDER_OFF", "FAR", "GAP", "SCALE", "SIZE", "SOURCE", "STANDS", "UNKNOWN", "VALUE",
+           "Found", "Given", "look"]  # fmt: skip
 
 # `look` is made of these files.
 SOURCE = digest([__file__, on.__file__, options.__file__, reference.__file__])
 
 # The rows of `known`, of `spare`, of `sums` and of the answers.
-LENGTH, INNER, SHARE, LARGEST, OWN, TRAVELLED, CORNER, SPANNED = range(8)
+LENGTH, INNER_SQUARE, SHARE_OF_B, LARGEST, OWN, TRAVELLED, CORNER_SIZE, SPANNED = range(8)
 TERMS, OTHER, ORIGIN, ROOM = range(4)
-BALANCE, WEIGHT, NOISE, ON_SPAN = range(4)
-FAR, BORDER, GAP, VALUE, SIZE, SCALE, STANDS, UNKNOWN = range(8)
+IN_BALANCE, WEIGHT, NOISE, ON_SPAN = range(4)
+FAR, BORDER_OFF, GAP, VALUE, SIZE, SCALE, STANDS, UNKNOWN = range(8)
 
 
 class Given(NamedTuple):
@@ -135,7 +135,7 @@ def _responses(point):  # type: ignore[no-untyped-def]
         total = w[i]
         for c in range(b.size):
             total += border[i, c] * b[c]
-            sums[BALANCE, c] += alpha[i] * border[i, c]
+            sums[IN_BALANCE, c] += alpha[i] * border[i, c]
             sums[WEIGHT, c] += abs(alpha[i] * border[i, c])
             sums[ON_SPAN, c] += max(abs(alpha[i]), known[SPANNED, i]) * abs(border[i, c])
         u[i] = total
@@ -161,10 +161,10 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
     kept, shared = 0, False
     for i in range(named.size):
         value = weight * known[LENGTH, i] + known[TRAVELLED, i]
-        value = max(value, known[CORNER, i] if found else 0.0)
+        value = max(value, known[CORNER_SIZE, i] if found else 0.0)
         value = more(max(value, out[i]), known[OWN, i])
         out[i] = value
-        shared = shared or known[SHARE, i] > 0.0
+        shared = shared or known[SHARE_OF_B, i] > 0.0
         if steep == 0 or named[i] & 1:
             spare[kept] = value
             kept += 1
@@ -173,7 +173,7 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
         # all.
         middle = _middle(spare[:kept])
         for i in range(named.size):
-            out[i] = max(out[i], middle * known[SHARE, i])
+            out[i] = max(out[i], middle * known[SHARE_OF_B, i])
 
 
 @njit(**INLINE)
@@ -191,9 +191,9 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
     u, terms, how, steep = point.u[i], point.spare[TERMS, i], point.how, point.named[i] & 1
     slope = _largest_slope(point.line.slope, i)
     near = how.part_of * max(abs(u), size(piece.place))
-    scale = more(max(known[OWN, i], near), max(rounded * terms, TINY))
+    scale = more(max(known[OWN, i], near), max(rounded * terms, SMALLEST))
     # The alpha that would take up all of the slope, of the response, or of the border sum.
-    inner, room = known[INNER, i], slope if slope > 0.0 else np.inf
+    inner, room = known[INNER_SQUARE, i], slope if slope > 0.0 else np.inf
     # Usually the slope is less, and no division is needed.
     whole = scale / inner if inner > 0.0 and not 0.0 < inner * slope < scale else np.inf
     alone, longest, largest = inner == 0.0 and slope == 0.0, 0.0, 0.0
@@ -205,7 +205,7 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
                 share = sums[WEIGHT, c] / column
                 whole = share if whole == np.inf or share > whole else whole
     room = min(room, whole)
-    room = max(room if room < np.inf else known[LARGEST, i], TINY)
+    room = max(room if room < np.inf else known[LARGEST, i], SMALLEST)
     noise = rounded * max(known[LARGEST, i], min(room, slope))
     if steep or piece.bend > 0.0:
         # It is solved for.
@@ -351,16 +351,16 @@ def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def
     b, target, sums, how = point.b, point.target, point.sums, point.how
     linear, extra, worst, pull = 0.0, 0.0, 0.0, 0.0
     for c in range(b.size):
-        left = target[0, c] - sums[BALANCE, c]
+        left = target[0, c] - sums[IN_BALANCE, c]
         noise = max(rounded * sums[WEIGHT, c], sums[NOISE, c]) + how.rounded * sums[ON_SPAN, c]
-        worst = more(worst, abs(left) / more(max(how.balanced * sums[WEIGHT, c], noise), TINY))
+        worst = more(worst, abs(left) / more(max(how.balanced * sums[WEIGHT, c], noise), SMALLEST))
         pull += b[c] * left
         linear, extra = linear + target[0, c] * b[c], extra + abs(b[c]) * noise
-    answer[FAR], answer[BORDER] = far, worst
+    answer[FAR], answer[BORDER_OFF] = far, worst
     answer[VALUE] = half + losses + linear
     answer[SIZE] = abs(half) + sizes + abs(linear)
     answer[SCALE] = extra
-    answer[GAP] = (gap + abs(pull)) / max(answer[SIZE] + blur + extra, TINY)
+    answer[GAP] = (gap + abs(pull)) / max(answer[SIZE] + blur + extra, SMALLEST)
     answer[STANDS], answer[UNKNOWN] = stands, unknown
 
 

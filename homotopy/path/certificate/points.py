@@ -12,7 +12,7 @@ from homotopy.path.certificate import loops
 from homotopy.path.certificate.along import Here, Recorded, Rows, Wanted, enter
 from homotopy.path.certificate.lines import finite, fixed, size
 from homotopy.path.certificate.scales import Known
-from homotopy.path.certificate.tolerances import TINY, CertificateTolerances, settings
+from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances, settings
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -258,7 +258,7 @@ class Place:
         return cls(
             points=points, row=row, segment=segment, named=named,
             objective=float(sign * answer[loops.VALUE] + constant),
-            size=max(float(answer[loops.SCALE] + abs(constant)), TINY),
+            size=max(float(answer[loops.SCALE] + abs(constant)), SMALLEST),
             absolute=bool(points.absolute[row]),
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from homotopy.compilation import PART
-from homotopy.path.certificate.tolerances import TINY
+from homotopy.path.certificate.tolerances import SMALLEST
 
 __all__ = ["INLINE", "Line", "Piece", "area", "corner_terms",
            "distance", "end_terms", "ends", "least", "level", "loss", "loss_terms",
@@ -317,7 +317,7 @@ def _above(value, bend, alpha, begin, end, sign):  # type: ignore[no-untyped-def
     most, lowest = more(start, stop), less(start, stop)
     if not most > 0.0:
         return 0.0, 0.0
-    part = 1.0 if lowest >= 0.0 else most / max(most - lowest, TINY)
+    part = 1.0 if lowest >= 0.0 else most / max(most - lowest, SMALLEST)
     return 0.5 * (most + max(lowest, 0.0)), part * width
 
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from homotopy.gram import Gram
 from homotopy.path.certificate.lines import Declaration, fixed, size
-from homotopy.path.certificate.tolerances import TINY, CertificateTolerances
+from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -72,7 +72,7 @@ class Known:
         largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
-        share = np.maximum(rows / max(float(rows.max()), TINY), declared.moving())
+        share = np.maximum(rows / max(float(rows.max()), SMALLEST), declared.moving())
         corner = _smallest_corner(declared, np.array(path.traced))
         table = np.stack(
             [

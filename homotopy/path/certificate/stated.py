@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.model import LossModel
-from homotopy.path.certificate.tolerances import TINY
+from homotopy.path.certificate.tolerances import SMALLEST
 
 __all__ = ["Statement"]
 
@@ -49,7 +49,7 @@ class Statement:
                 self.largest[name] = np.maximum(most, self.largest.get(name, 0.0))
                 continue
             rounding = self.rounded * np.sqrt(1.0 + count) * self.largest[name]
-            scale = np.maximum(np.maximum(terms, rounding), TINY)
+            scale = np.maximum(np.maximum(terms, rounding), SMALLEST)
             ratio = np.where(off == 0.0, 0.0, off / scale)
             # (NaN is not 0.)
             found[name] = np.where(np.isnan(ratio), np.inf, ratio).max(axis=1), count

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["TINY", "CertificateTolerances", "settings"]
+__all__ = ["SMALLEST", "CertificateTolerances", "settings"]
 
 EPS = float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 @attrs.frozen(kw_only=True)
