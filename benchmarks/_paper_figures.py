@@ -23,7 +23,7 @@ from tqdm import tqdm
 from homotopy import Homotopy
 from homotopy.model import Problem
 from homotopy.plot import PALETTE, plot_alpha
-from homotopy.runtime import one_thread
+from homotopy.threads import one_thread
 from homotopy_plugins import HingeRamp, LADRamp, cccp
 
 matplotlib.use("Agg")

@@ -19,7 +19,8 @@ from homotopy.errors import ModelError
 from homotopy.gram import DenseGram, Gram, LinearGram
 from homotopy.model import Jump, Knot, LossModel, Slope
 from homotopy.path import Path
-from homotopy.runtime import announce_compilation, compiled, one_thread
+from homotopy.runtime import announce_compilation, compiled
+from homotopy.threads import one_thread
 from homotopy.tracing import Callback, Progress, Run, Unproven
 from homotopy.tracing.first_point import Guess, Start
 from homotopy.tracker import Tolerances, Windows

@@ -22,7 +22,7 @@ from homotopy.analysis.tolerances import ANALYSIS_TOLERANCES
 from homotopy.errors import DataError, ModelError, PathError
 from homotopy.path.segments import Pickled, locate, nodes, read_only
 from homotopy.path.tolerances import PATH_TOLERANCES
-from homotopy.runtime import one_thread
+from homotopy.threads import one_thread
 
 if TYPE_CHECKING:
     from homotopy.path import Path

@@ -17,10 +17,9 @@ ENGINE, PLUGINS = ROOT / "homotopy", ROOT / "plugins" / "homotopy_plugins"
 LAYERS = (
     ("errors", "wording", "compilation"),
     ("progress", "gram"),
-    ("model",),
+    ("model", "threads"),
     ("registry", "conditional", "diagnosis", "start", "path", "tracker"),
-    ("runtime", "descent", "checkpoint"),
-    ("analysis",),
+    ("analysis", "runtime", "descent", "checkpoint"),
     ("plot",),
     ("report",),
     ("tracing",),

@@ -28,8 +28,8 @@ import numpy.typing as npt
 from homotopy import LossModel, ModelError, PathError, Predictor
 from homotopy.model import Problem
 from homotopy.model.polyline import JUMP, KNOT, SEAM, Snapshot
-from homotopy.runtime import one_thread
 from homotopy.start import ConvexProblem, ConvexSolution, estimate_border, solve_convex
+from homotopy.threads import one_thread
 
 __all__ = ["CCCPResult", "cccp"]
 
