@@ -17,47 +17,29 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.validation import ValidationCurve
-from homotopy.errors import MissingPackageError, PathError
+from homotopy.drawing import (
+    GREY,
+    LINED_JUMPS,
+    PALETTE,
+    VISIBLE,
+    axes_for,
+    curve_points,
+    finish_axes,
+)
+from homotopy.errors import PathError
 from homotopy.path import Path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "GREY",
-    "LINED_JUMPS",
-    "PALETTE",
-    "axes_for",
-    "curve_points",
-    "finish_axes",
-    "plot_alpha",
-    "plot_objective",
-    "plot_partition",
-    "plot_validation",
-]
+__all__ = ["plot_alpha", "plot_objective", "plot_partition", "plot_validation"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Okabe and Ito, told apart with any colour vision; their yellow is too pale for a line.
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#8C8C8C",
-)
-GREY = "#6E6E6E"
 # How many curves a picture of alpha shows by default; fewer if there are many jumps.
 CURVES = len(PALETTE)
 CURVES_AMONG_JUMPS = 4
-# Up to this many jumps, each gets a vertical line.
-LINED_JUMPS = 12
-# A change below this fraction of the range of a curve cannot be seen and is not marked.
-VISIBLE = 5e-3
 # Curves that differ by no more than this fraction of their size are drawn once.
 ALIKE = 1e-6
 # The height of a label, as a fraction of that of the picture.
@@ -179,24 +161,6 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
 # ---------------------------------------------------------------------- reading
 
 
-def curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
-    """t and values through which a curve is drawn, with NaN where it is broken."""
-    c0, c1, c2 = curve.coefficients.T
-    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
-    t: list[float] = []
-    value: list[float] = []
-    for k in range(c0.size):
-        # A parabola needs points in between, a line does not.
-        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
-        inside = c0[k] + w * (c1[k] + w * c2[k])
-        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
-            t.append(np.nan)
-            value.append(np.nan)
-        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
-        value += inside.tolist()
-    return np.array(t), np.array(value)
-
-
 def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:
     """alpha just before and just after every break-point, each (points, n)."""
     before = np.stack([path.alpha(t, "before") for t in points])
@@ -236,16 +200,6 @@ def _checked(indices: Sequence[int] | Index, n: int) -> Index:
 
 
 # ---------------------------------------------------------------------- drawing
-
-
-def axes_for(ax: Axes | None, who: str) -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingPackageError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
-    if ax is None:
-        _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-    return ax
 
 
 def _colors(count: int) -> list[str]:
@@ -295,16 +249,6 @@ def _mark_breaks(
     ends = np.stack([before[broken], after[broken]], axis=1).ravel()
     style: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4.0, "clip_on": False}
     ax.plot(both, ends, "o", color=color, markeredgewidth=1.1, zorder=3, **style)
-
-
-def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
-    start, stop = traced
-    if start != stop:
-        ax.set_xlim(start, stop)
-    ax.set_xlabel(f"{parameter}, in the direction of travel →")
-    ax.set_ylabel(what)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
 
 
 def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) -> None:

@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.drawing import PALETTE
 from homotopy.errors import PathError
-from homotopy.plot import PALETTE
 from homotopy.report.document import Report
 from homotopy.report.sampling import PageSizes, Samples, thinned
 from homotopy.wording import counted

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from homotopy import Best, DataError, ModelError, ValidationCurve
-from homotopy.plot import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points, finish_axes
+from homotopy.drawing import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points, finish_axes
 from homotopy_plugins.estimators.machine import Classifies, RobustMachine
 
 if TYPE_CHECKING:
