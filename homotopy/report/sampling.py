@@ -202,10 +202,11 @@ class Samples:
         size = max(1, BLOCK // (2 * n))
         for begin in range(0, len(self), size):
             part = slice(begin, min(begin + size, len(self)))
-            alpha, b = self._at_ends(range(2 * part.start, 2 * part.stop))
+            alpha, b = self.at_ends(range(2 * part.start, 2 * part.stop))
             yield part, alpha, b
 
-    def _at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+    def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+        """alpha (k, n) and b (k, m) at some ends."""
         path, alpha, b = self.path, [], []
         start, stop = self.start, self.stop
         for end in ends:
@@ -215,10 +216,6 @@ class Samples:
             alpha.append(path._alpha_on(int(segment), float(t)))
             b.append(path._b_on(int(segment), float(t)))
         return np.stack(alpha), np.stack(b)
-
-    def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
-        """alpha (k, n) and b (k, m) at some ends."""
-        return self._at_ends(ends)
 
     def travel(self) -> Array:
         """How far alpha of each coordinate goes along the path, jumps included."""
