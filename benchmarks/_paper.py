@@ -17,7 +17,7 @@ import numpy.typing as npt
 from speed import read
 
 from homotopy import Homotopy, Path
-from homotopy.runtime import one_thread
+from homotopy.threads import one_thread
 from homotopy_plugins import HingeRamp, LADRamp, cccp
 
 Array = npt.NDArray[np.float64]

@@ -21,9 +21,10 @@ from matplotlib import pyplot as plt
 from tqdm import tqdm
 
 from homotopy import Homotopy
+from homotopy.drawing import PALETTE
 from homotopy.model import Problem
-from homotopy.plot import PALETTE, plot_alpha
-from homotopy.runtime import one_thread
+from homotopy.plot import plot_alpha
+from homotopy.threads import one_thread
 from homotopy_plugins import HingeRamp, LADRamp, cccp
 
 matplotlib.use("Agg")

@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from homotopy import Homotopy, Jump, Knot
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import HingeRamp, HuberRamp, LADRamp, Lasso
 
 HERE = Path(__file__).resolve().parent

@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import HingeRamp, anneal, cccp
 
 OUT = File("out")

@@ -27,7 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from homotopy import Homotopy, LossModel, Path
-from homotopy.plot import PALETTE, plot_alpha, plot_objective, plot_partition, plot_validation
+from homotopy.drawing import PALETTE
+from homotopy.plot import plot_alpha, plot_objective, plot_partition, plot_validation
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVCCV
 
 OUT = File("out")

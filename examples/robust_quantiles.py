@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from homotopy import Homotopy
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import PinballRamp, walk
 
 OUT = File("out")

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from homotopy import Homotopy
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import EpsilonRamp, HuberRamp, LADRamp, TruncatedQuadratic
 
 rng = np.random.default_rng(3)

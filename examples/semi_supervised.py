@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from homotopy import Homotopy
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import SemiSupervisedSVM
 
 OUT = File("out")

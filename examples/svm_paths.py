@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from homotopy import Homotopy, Path, ValidationCurve
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import NuSVCPath, OneClassPath, ROCCurve, ROCPath, SVMPath
 
 OUT = File("out")

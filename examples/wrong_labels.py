@@ -42,7 +42,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from homotopy.plot import PALETTE
+from homotopy.drawing import PALETTE
 from homotopy_plugins import AuditReport, RobustSVC, audit
 
 OUT = File("out")

@@ -1,9 +1,9 @@
-"""A trace in a file, from which another process goes on.
+"""A trace in a file, from which another process can continue.
 
 A checkpoint is the working memory of a trace at a pause, to the last bit: the arrays of the
 tracker, which rows of Q are stored (a sum over the row of one coordinate and one over the rows of
-the others are taken in different orders), and where the loop around it all stands.  Pauses change
-no arithmetic, so a trace that goes on from one ends as if it had never stopped.
+the others are taken in different orders), and the state of the loop around it.  Pauses change no
+arithmetic, so a resumed trace ends as if it had never stopped.
 
 It is written uncompressed and replaces the one before as a whole (see `homotopy.path.files`).
 """
@@ -39,6 +39,8 @@ from homotopy.path.files import (
 from homotopy.path.fingerprint import Fingerprint
 from homotopy.path.storage import (
     CHECKPOINT,
+    REAL,
+    WHOLE,
     members_of,
     read_header,
     read_mark,
@@ -47,18 +49,17 @@ from homotopy.path.storage import (
 )
 from homotopy.tracker.compiling import source_digest
 
-__all__ = ["Checkpoint", "Keeper", "Kept", "Options"]
+__all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
 
-# Seconds that a trace may take to come to a pause once it is asked to stop.
+# Seconds that a trace may take to reach a pause once it is asked to stop.
 GRACE = 1.0
-REAL, WHOLE = "<f8", "<i8"
 STATE, EARLIER = "state.", "earlier."
 WHAT = "a checkpoint"
 _HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "no_optimum", "proven"}
 
 
 class Options(Protocol):
-    """What a path depends on besides the model; limits are not among it."""
+    """What a path depends on besides the model; limits do not count."""
 
     @property
     def model(self) -> LossModel: ...
@@ -74,7 +75,7 @@ class Options(Protocol):
 
 @attrs.frozen(eq=False)
 class Trouble:
-    """How an attempt ended that led to nothing that can be proven.
+    """How an attempt that could not be proven ended.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class Kept(Protocol):
 
 
 def _described(options: Options) -> dict[str, Any]:
-    """The options by name, as JSON brings them back."""
+    """The options by name, as they come back from JSON."""
     solver = options.solver
     name = getattr(solver, "__qualname__", type(solver).__qualname__)
     said = {"d_step": options.d_step, "solver": f"{solver.__module__}.{name}"}
@@ -121,7 +122,7 @@ class Checkpoint:
     arrays : dict
         The state of the trace.
     trouble : Trouble or None
-        How a first attempt ended; None if this is it.
+        How the first attempt ended; None if this is the first.
     """
 
     file: FileName
@@ -130,7 +131,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, file: FileName, options: Options) -> Checkpoint:
-        """Read what a `Keeper` wrote; refuse what `options` cannot go on from, bit for bit."""
+        """Read what a `Keeper` wrote; refuse what `options` cannot continue bit for bit."""
         _check_name(file)
         with refusing(file, WHAT):
             archive = Archive(file)
@@ -143,7 +144,7 @@ class Checkpoint:
             if not mark.fits(problem):
                 raise PathError(
                     f"{name_of(file)} was made with other data; build the model exactly as it was, "
-                    "or trace it anew"
+                    "or trace it again"
                 )
             with refusing(file, WHAT):
                 part = archive.part(STATE)
@@ -170,7 +171,7 @@ class Checkpoint:
         return {k: float(v.reshape(())) for k, v in self.room(name).items()}
 
     def refusing(self) -> contextlib.AbstractContextManager[None]:
-        """Whatever goes wrong inside is said of the file."""
+        """Any error inside becomes a `PathError` that names the file."""
         return refusing(self.file, WHAT)
 
 
@@ -183,7 +184,7 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     if header.get("format") != CHECKPOINT or header.get("source") != source_digest():
         raise PathError(
             f"{name} was made by another version of homotopy-qp, which may round differently; "
-            "go on with that version, or trace the model anew"
+            "continue with that version, or trace the model again"
         )
     if set(header) != _HEADER:
         raise ValueError(f"the header must have {', '.join(sorted(_HEADER))}")
@@ -204,7 +205,7 @@ def _check_options(header: Mapping[str, Any], options: Options, file: FileName) 
             raise PathError(
                 f"{name_of(file)} was made with {name}={theirs.get(name)!r}, this is "
                 f"{name}={ours.get(name)!r}; build model and Homotopy exactly as they were, "
-                "or trace anew"
+                "or trace again"
             )
 
 
@@ -217,11 +218,10 @@ def _check_name(file: FileName) -> None:
 
 
 class Keeper:
-    """Writes checkpoints: every so often, and before a trace stops.
+    """Writes checkpoints: at intervals, and before a trace stops.
 
-    A trace is stopped by limits, callbacks and Ctrl-C wherever it is, also in the middle of things;
-    with a keeper it goes on to its next pause first (for `GRACE` seconds at most), so that nothing
-    is lost.
+    Limits, callbacks and Ctrl-C can stop a trace anywhere.  With a keeper it first continues to its
+    next pause (for `GRACE` seconds at most), so that nothing is lost.
     """
 
     def __init__(self, file: FileName, every: float, options: Options) -> None:
@@ -253,7 +253,7 @@ class Keeper:
         return self._stop is not None or time.monotonic() >= self._next
 
     def step(self, trace: Kept, advance: Callable[[], None]) -> None:
-        """Let the trace go on to its next pause, and keep it or end it there."""
+        """Let the trace run to its next pause, and save or end it there."""
         self._whole = False
         advance()
         self._whole = True
@@ -263,7 +263,8 @@ class Keeper:
             self.write(trace)
 
     def watch(self, pulse: Callable[[], None]) -> None:
-        """Between pauses: whatever `pulse` raises waits for the next, or until patience ends."""
+        """Between pauses: what `pulse` raises waits for the next pause, or until the grace period
+        ends."""
         if self._stop is None:
             try:
                 pulse()
@@ -277,7 +278,8 @@ class Keeper:
 
     @contextlib.contextmanager
     def over(self, trace: Kept) -> Iterator[None]:
-        """While the trace is under way; it is kept as it ends, unless by numerical trouble."""
+        """While the trace is running; its last state is saved, unless it ends in numerical
+        trouble."""
         self._whole, self._stop = True, None
         try:
             with self._interrupts():
@@ -316,7 +318,7 @@ class Keeper:
     # ------------------------------------------------------------------ what
 
     def write(self, trace: Kept) -> None:
-        """Keep the trace as it is; where that cannot be, say so and let it go on."""
+        """Save the trace as it is; if that fails, log it and let the trace continue."""
         arrays = trace.state()
         now = _moment(arrays, trace)
         if now != self._written:
@@ -350,7 +352,7 @@ class Keeper:
 
 
 def _moment(arrays: Mapping[str, Any], trace: Kept) -> bytes:
-    """What differs at any two pauses of a trace, whichever attempt it is."""
+    """Bytes that differ between any two pauses, in either attempt."""
     scalars = [v.tobytes() for k, v in sorted(arrays.items()) if k.startswith("scalars.")]
     return b"".join([bytes([trace.trouble() is None]), *scalars])
 

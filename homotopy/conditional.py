@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import numpy as np
@@ -24,7 +25,7 @@ from homotopy.errors import TraceError
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 
-__all__ = ["ConditionalQP", "ConditionalSolver", "osqp_solver"]
+__all__ = ["ConditionalQP", "ConditionalSolver", "SolverLimits", "osqp_solver"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -45,8 +46,8 @@ class ConditionalQP:
     price, upper, bend : arrays (q,)
         Corner, upper bound (the lower is 0) and quadratic term (1/c, else 0) of each z.
     pulse : callable or None
-        To be called now and then by a solver that may take long: limits, callbacks and Ctrl-C act
-        there, by an exception.
+        To be called from time to time by a slow solver: limits, callbacks and Ctrl-C act there, by
+        raising an exception.
     """
 
     problem: Problem
@@ -69,64 +70,66 @@ class ConditionalQP:
         pulse: Callable[[], object] | None = None,
     ) -> ConditionalQP:
         """The conditional problem for `branches`, one slice of slopes a coordinate."""
-        base: list[float] = []
-        owner: list[int] = []
-        columns: list[tuple[float, float, float, float]] = []
-        k = snap.corner.shape[1]
-
-        def variable(i: int, sign: float, cost: float, limit: float, curve: float = 0.0) -> None:
-            owner.append(i)
-            # A piece of no length may come out a rounding shorter.
-            columns.append((sign, cost, max(limit, 0.0), curve))
-
-        for i, branch in enumerate(branches):
-            first, last = branch.start, branch.stop - 1
-            # alpha is counted from the right end of the branch, where it is lowest; where it falls
-            # without end there (a wall, or a slanted last slope), from the last corner.
-            right = np.inf if last == k else float(snap.corner[i, last])
-            bend = float(snap.curvature[i, last])
-            endless = not np.isfinite(_height(snap, i, last, right))
-            if endless:
-                right = float(snap.corner[i, last - 1]) if last > first else 0.0
-            steepest = last if np.isfinite(snap.slope[i, last]) else last - 1
-            lowest = _height(snap, i, steepest, right)
-            base.append(lowest)
-            if endless:
-                variable(i, -1.0, right, np.inf, 1.0 / bend if bend > 0.0 else 0.0)
-            elif last < k and np.isfinite(right):
-                variable(i, -1.0, right, np.inf)
-            reached = lowest
-            for j in range(steepest, first - 1, -1):
-                left = -np.inf if j == 0 else float(snap.corner[i, j - 1])
-                bend = float(snap.curvature[i, j])
-                if bend > 0.0 and not (endless and j == last > first):
-                    start = (float(snap.slope[i, j]) - reached) / bend
-                    variable(i, 1.0, start, bend * (start - left), 1.0 / bend)
-                    reached = _height(snap, i, j, left)
-                if j > first:
-                    top = _height(snap, i, j - 1, left)
-                    if top > reached:
-                        variable(i, 1.0, left, top - reached)
-                        reached = top
-            if first > 0 and np.isfinite(snap.corner[i, first - 1]):
-                variable(i, 1.0, float(snap.corner[i, first - 1]), np.inf)
+        found = [_variables(snap, i, branch) for i, branch in enumerate(branches)]
+        columns = [column for _, many in found for column in many]
         way, price, upper, bends = np.array(columns, dtype=float).reshape(-1, 4).T
         return cls(
             problem=problem,
             target=target,
-            base=np.array(base),
-            owner=np.array(owner, dtype=np.int64),
+            base=np.array([lowest for lowest, _ in found]),
+            owner=np.repeat(np.arange(len(found)), [len(many) for _, many in found]),
             way=way,
             price=price,
-            upper=upper,
+            # Rounding may make a piece of zero length negative.
+            upper=np.maximum(upper, 0.0),
             bend=bends,
             pulse=pulse,
         )
 
     def alpha(self, z: Array) -> Array:
+        """alpha for the variables z."""
         alpha = self.base.copy()
         np.add.at(alpha, self.owner, self.way * z)
         return alpha
+
+
+Variable = tuple[float, float, float, float]
+
+
+def _variables(snap: Snapshot, i: int, branch: slice) -> tuple[float, list[Variable]]:
+    """The lowest alpha of a branch, and way, price, upper bound and quadratic term of each z.
+
+    alpha is counted from the right end of the branch, where it is lowest; where it falls without
+    end there (a wall, or a slanted last slope), from the last corner.
+    """
+    first, last, k = branch.start, branch.stop - 1, snap.corner.shape[1]
+    right = np.inf if last == k else float(snap.corner[i, last])
+    bend = float(snap.curvature[i, last])
+    endless = not np.isfinite(_height(snap, i, last, right))
+    if endless:
+        right = float(snap.corner[i, last - 1]) if last > first else 0.0
+    steepest = last if np.isfinite(snap.slope[i, last]) else last - 1
+    lowest = reached = _height(snap, i, steepest, right)
+    found: list[Variable] = []
+    if endless:
+        found.append((-1.0, right, np.inf, 1.0 / bend if bend > 0.0 else 0.0))
+    elif last < k and np.isfinite(right):
+        found.append((-1.0, right, np.inf, 0.0))
+    for j in range(steepest, first - 1, -1):
+        left = -np.inf if j == 0 else float(snap.corner[i, j - 1])
+        bend = float(snap.curvature[i, j])
+        if bend > 0.0 and not (endless and j == last > first):
+            start = (float(snap.slope[i, j]) - reached) / bend
+            found.append((1.0, start, bend * (start - left), 1.0 / bend))
+            reached = _height(snap, i, j, left)
+        if j > first:
+            top = _height(snap, i, j - 1, left)
+            if top > reached:
+                found.append((1.0, left, top - reached, 0.0))
+                reached = top
+    if first > 0 and np.isfinite(snap.corner[i, first - 1]):
+        found.append((1.0, float(snap.corner[i, first - 1]), np.inf, 0.0))
+    return lowest, found
 
 
 def _height(snap: Snapshot, i: int, j: int, u: float) -> float:
@@ -134,20 +137,70 @@ def _height(snap: Snapshot, i: int, j: int, u: float) -> float:
     return float(snap.slope[i, j]) - (bend * u if bend > 0.0 else 0.0)
 
 
-# Iterations and seconds that OSQP may take, and multiplications after which others are let in.
-ITERATIONS, SECONDS, PULSE = 20_000, 60.0, 100_000_000
-
 ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
 
 
-def osqp_solver(qp: ConditionalQP) -> tuple[Array, Array]:
-    """Solve a conditional QP with OSQP; approximate ``(alpha, b)``.
+@attrs.frozen(kw_only=True)
+class SolverLimits:
+    """How long OSQP may take."""
+
+    iterations: int = 20_000
+    seconds: float = 60.0
+    # Multiplications after which limits, callbacks and Ctrl-C can act.
+    pulse: int = 100_000_000
+    # Iterations between two such pauses, at the least.
+    shortest: int = 25
+    # Absolute and relative residuals at which it stops.
+    accuracy: float = 1e-9
+
+
+def osqp_solver(qp: ConditionalQP, limits: SolverLimits | None = None) -> tuple[Array, Array]:
+    """Solve a conditional QP with OSQP; approximate ``(alpha, b)``."""
+    import osqp
+
+    limits = limits or SolverLimits()
+    q, m = qp.owner.size, qp.problem.border.shape[1]
+    quadratic, linear, matrix, fixed = _program(qp)
+    size = quadratic.nnz + matrix.nnz + 1
+    pause = int(np.clip(limits.pulse // size, limits.shortest, limits.iterations))
+    solver = osqp.OSQP()
+    solver.setup(
+        P=quadratic,
+        q=linear,
+        A=matrix,
+        l=np.concatenate([np.zeros(q), fixed]),
+        u=np.concatenate([qp.upper, fixed]),
+        eps_abs=limits.accuracy,
+        eps_rel=limits.accuracy,
+        max_iter=pause,
+        polishing=True,
+        verbose=False,
+    )
+    status, deadline = osqp.SolverStatus, time.monotonic() + limits.seconds
+    ended = (status.OSQP_SOLVED, status.OSQP_PRIMAL_INFEASIBLE, status.OSQP_DUAL_INFEASIBLE)
+    for _ in range(-(-limits.iterations // pause)):
+        # OSQP continues where it stopped.
+        result = solver.solve(raise_error=False)
+        if qp.pulse is not None:
+            qp.pulse()
+        if result.info.status_val == status.OSQP_SIGINT:
+            raise KeyboardInterrupt
+        if result.info.status_val in ended or time.monotonic() > deadline:
+            break
+    if result.x is None or not np.all(np.isfinite(result.x)):
+        raise TraceError(f"OSQP could not solve the conditional problem: {result.info.status}")
+    z = np.clip(result.x[:q], 0.0, qp.upper)
+    multiplier = result.y[q : q + m]
+    return qp.alpha(z), np.asarray(multiplier, dtype=float)
+
+
+def _program(qp: ConditionalQP) -> tuple[Any, Array, Any, Array]:
+    """The quadratic term (its upper triangle), the linear one, the rows, and what those after the
+    bounds are equal to.
 
     With explicit features the products stay thin: ``w = phi^T alpha`` becomes a variable and no
     n x n matrix is formed.
     """
-    import osqp
-
     problem, border = qp.problem, qp.problem.border
     n, m = border.shape
     q = qp.owner.size
@@ -157,7 +210,8 @@ def osqp_solver(qp: ConditionalQP) -> tuple[Array, Array]:
     if phi is not None:
         phi = sp.csr_matrix(phi)
         d = phi.shape[1]
-        quadratic = sp.block_diag([sp.diags(qp.bend), sp.identity(d)], format="csc")
+        whole = sp.block_diag([sp.diags(qp.bend), sp.identity(d)], format="csc")
+        quadratic = sp.triu(whole, format="csc")
         linear = np.concatenate([-qp.way * qp.price, np.zeros(d)])
         rows = [
             sp.hstack([bounds, sp.csc_matrix((q, d))]),
@@ -173,38 +227,4 @@ def osqp_solver(qp: ConditionalQP) -> tuple[Array, Array]:
         linear = qp.way * ((matrix @ qp.base)[qp.owner] - qp.price)
         rows = [bounds, sp.csc_matrix(border).T @ spread]
         fixed = qp.target - border.T @ qp.base
-    lower = np.concatenate([np.zeros(q), fixed])
-    upper = np.concatenate([qp.upper, fixed])
-    if phi is not None:
-        quadratic = sp.triu(quadratic, format="csc")
-    matrix = sp.csc_matrix(sp.vstack(rows))
-    slice_of = int(np.clip(PULSE // (quadratic.nnz + matrix.nnz + 1), 25, ITERATIONS))
-    solver = osqp.OSQP()
-    solver.setup(
-        P=quadratic,
-        q=linear,
-        A=matrix,
-        l=lower,
-        u=upper,
-        eps_abs=1e-9,
-        eps_rel=1e-9,
-        max_iter=slice_of,
-        polishing=True,
-        verbose=False,
-    )
-    status, deadline = osqp.SolverStatus, time.monotonic() + SECONDS
-    ended = (status.OSQP_SOLVED, status.OSQP_PRIMAL_INFEASIBLE, status.OSQP_DUAL_INFEASIBLE)
-    for _ in range(-(-ITERATIONS // slice_of)):
-        # It goes on where it was.
-        result = solver.solve(raise_error=False)
-        if qp.pulse is not None:
-            qp.pulse()
-        if result.info.status_val == status.OSQP_SIGINT:
-            raise KeyboardInterrupt
-        if result.info.status_val in ended or time.monotonic() > deadline:
-            break
-    if result.x is None or not np.all(np.isfinite(result.x)):
-        raise TraceError(f"OSQP could not solve the conditional problem: {result.info.status}")
-    z = np.clip(result.x[:q], 0.0, qp.upper)
-    multiplier = result.y[q : q + m]
-    return qp.alpha(z), np.asarray(multiplier, dtype=float)
+    return quadratic, linear, sp.csc_matrix(sp.vstack(rows)), fixed

@@ -7,16 +7,17 @@ For a fixed t, and a form Q that need not be semidefinite,
 with ``-H_i'`` the polyline read from alpha: on a knot H is linear, on a slanted piece quadratic, on
 a flat slope alpha is held at a kink (or a bound).  An active-set method: coordinates on knots and
 slanted pieces move by Newton's step as long as their block is positive definite, along a direction
-of curvature that is not positive where it is not, until one of them comes to the end of its piece
-and goes on on the next.  When they stand still, the kink that is violated most is let go.
+of curvature that is not positive where it is not, until one of them reaches the end of its piece
+and continues on the next.  When all stand still, the most violated kink is released.
 
-The objective falls with every step that has a length.  At steps without one (several at the ends of
-their pieces) no coordinate goes back to a piece it has left: one that would is held until all
-others stand still, as at a kink.
+The objective falls with every step of positive length.  During steps of zero length (several
+coordinates at the ends of their pieces) no coordinate returns to a piece it has left: one that
+would is held until all others stand still, as at a kink.
 """
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -31,16 +32,24 @@ __all__ = ["descend", "leading"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A direction with a Rayleigh quotient below this is not taken for one of positive curvature.
-DEFINITE = 1e-10
-# Responses this far (as a fraction of their size) beyond the corner of a kink violate it.
-VIOLATED = 1e-10
-# A coordinate short by no more than this fraction of its response stands still.
-STILL = 1e-13
-# A piece ends here if no more than this fraction of alpha is left of it.
-AT_END = 1e-14
-# Steps for each coordinate before it is given up.
-PATIENCE = 50
+
+@attrs.frozen(kw_only=True)
+class DescentTolerances:
+    """What counts as zero on the way down."""
+
+    # A direction with a Rayleigh quotient below this does not count as positively curved.
+    definite: float = 1e-10
+    # A response this far (as a fraction of its size) beyond the corner of a kink violates it.
+    violated: float = 1e-10
+    # A coordinate short by no more than this fraction of its response stands still.
+    still: float = 1e-13
+    # A piece ends here if no more than this fraction of alpha is left of it.
+    at_end: float = 1e-14
+    # Steps for each coordinate before the descent is given up.
+    patience: int = 50
+
+
+DESCENT_TOLERANCES = DescentTolerances()
 
 
 def descend(
@@ -54,14 +63,14 @@ def descend(
     """From `point` (alpha, b, pieces) to a local optimum: alpha, b, pieces.
 
     At a `ridge` (i, way) coordinate i leaves its piece with alpha rising (way > 0) or falling;
-    without one the point is a guess.  `scale` is the size of each response, for what is taken for
-    zero.
+    without one the point is a guess.  `scale` is the size of each response, which decides what
+    counts as zero.
     """
     walk = _Walk(gram, border, snap, scale, *point)
     if ridge is not None:
         walk.finish_piece(*ridge)
         walk.let_go(*ridge)
-    for _ in range(PATIENCE * (gram.size + 10)):
+    for _ in range(DESCENT_TOLERANCES.patience * (gram.size + 10)):
         if walk.step():
             worst = walk.violated() or walk.unstable()
             if worst is None:
@@ -101,18 +110,18 @@ class _Walk:
             self.low[:, p], self.high[:, p] = ends
         self.u = gram.matvec(self.alpha) + border @ self.b
         self.held: set[int] = set()
-        # Since the last step that had a length: who has changed its piece, and who was let go
-        # although nothing pulls at it.
+        # Since the last step of positive length: coordinates that changed their piece, and
+        # coordinates that were released although nothing pulls at them.
         self.passed: set[int] = set()
         self.probed: set[int] = set()
-        # Who was let go last, in which direction, and whether nothing has moved since.
+        # The coordinate released last, its direction, and whether nothing has moved since.
         self.newest, self.way, self.fresh = -1, 0.0, False
 
     # ------------------------------------------------------------------ pieces
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
-        """Those on knots and slanted pieces, but for the held."""
+        """Coordinates on knots and slanted pieces, except those held."""
         bent = self.snap.curvature[self.rows, self.piece // 2] > 0.0
         moving = np.asarray((self.piece % 2 == 1) | bent)
         moving[list(self.held)] = False
@@ -142,7 +151,7 @@ class _Walk:
         end = np.where(np.asarray(move) > 0.0, self.high[i, p], self.low[i, p])
         left = np.abs(end - alpha)
         inside = np.where(np.asarray(move) > 0.0, end > alpha, end < alpha)
-        return np.where(inside & (left > AT_END * np.abs(alpha)), left, 0.0)
+        return np.where(inside & (left > DESCENT_TOLERANCES.at_end * np.abs(alpha)), left, 0.0)
 
     def finish_piece(self, i: int, way: float) -> None:
         """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
@@ -150,7 +159,7 @@ class _Walk:
         self.alpha[i] = end if np.isfinite(end) else self.alpha[i]
 
     def let_go(self, i: int, way: float) -> None:
-        """Coordinate i goes on with alpha rising (way > 0) or falling, on the next piece if it is
+        """Coordinate i continues with alpha rising (way > 0) or falling, on the next piece if it is
         at the end of its own."""
         self.held.discard(i)
         self.newest, self.way, self.fresh = i, way, True
@@ -176,11 +185,11 @@ class _Walk:
         return block, place - self.u[active]
 
     def step(self) -> bool:
-        """Move the active ones until they stand still (True) or one comes to the end of its
+        """Move the active coordinates until they stand still (True) or one reaches the end of its
         piece."""
         active = np.flatnonzero(self.moving)
         if self.newest in active:
-            # Last, so that it leads where it makes the block indefinite.
+            # Last, so that it leads if it makes the block indefinite.
             active = np.append(active[active != self.newest], self.newest)
         if active.size == 0:
             return True
@@ -188,7 +197,7 @@ class _Walk:
         size = self._size_of_u()
         move, definite = _newton(block, self.border[active], short, self.sizes[active])
         whole = 1.0
-        if definite and np.all(np.abs(short) <= STILL * size[active]):
+        if definite and np.all(np.abs(short) <= DESCENT_TOLERANCES.still * size[active]):
             return True
         if not definite:
             move, whole = self._downhill(active, block, short, move)
@@ -211,8 +220,8 @@ class _Walk:
         return bool(stop and definite)
 
     def _respond(self, active: Index, short: Array) -> None:
-        """u after a move that leaves the active ones `short`; b takes up as much of that as it
-        can."""
+        """u after a move that leaves the active coordinates `short`; b absorbs as much of that as
+        it can."""
         border = self.border[active]
         if border.shape[1]:
             self.b = self.b + np.linalg.lstsq(border, short, rcond=None)[0]
@@ -223,21 +232,23 @@ class _Walk:
     ) -> tuple[Array, float]:
         """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
         slope, bend = float(short @ move), float(move @ block @ move)
-        level = abs(slope) <= VIOLATED * float(self._size_of_u()[active] @ np.abs(move))
+        level = abs(slope) <= DESCENT_TOLERANCES.violated * float(
+            self._size_of_u()[active] @ np.abs(move)
+        )
         if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
-            # Nothing pulls, or it was let go for a reason: on in that direction.
+            # Nothing pulls, or it was released for a reason: keep that direction.
             turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
         move, slope = (-move, -slope) if turn else (move, slope)
-        flat = bend > -DEFINITE * float(self.sizes[active] @ move**2)
+        flat = bend > -DESCENT_TOLERANCES.definite * float(self.sizes[active] @ move**2)
         if level and flat and not np.isfinite(self._room(active, move)[0]):
             move = -move
         whole = slope / bend if bend > 0.0 and slope > 0.0 and not level else np.inf
         return move, whole
 
     def _room(self, active: Index, move: Array) -> tuple[float, int]:
-        """How far `move` can be followed, and who stops it."""
+        """How far `move` can be followed, and which coordinate stops it."""
         with np.errstate(divide="ignore", invalid="ignore"):
             length = np.where(move != 0.0, self._left(active, move) / np.abs(move), np.inf)
         who = int(np.argmin(length))
@@ -262,7 +273,7 @@ class _Walk:
         return np.asarray(np.maximum(self.scale, np.abs(self.u) + terms))
 
     def violated(self) -> tuple[int, float] | None:
-        """The kink that is violated most and the way its alpha wants to go."""
+        """The most violated kink and the direction in which its alpha wants to go."""
         corner, k = self.snap.corner, self.snap.corner.shape[1]
         j, still = self.piece // 2, ~self.moving
         left = np.where(still & (j > 0), corner[self.rows, np.maximum(j - 1, 0)], -np.inf)
@@ -274,21 +285,21 @@ class _Walk:
         with np.errstate(invalid="ignore"):
             beyond = np.maximum(left - self.u, self.u - right) / np.where(size > 0.0, size, 1.0)
         worst = int(np.argmax(beyond))
-        if not beyond[worst] > VIOLATED:
+        if not beyond[worst] > DESCENT_TOLERANCES.violated:
             return None
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
     def unstable(self) -> tuple[int, float] | None:
-        """A coordinate that is held and not pulled, and the way on which the objective falls even
-        so; where it rises on both, it is held no longer."""
+        """A coordinate that is held but not pulled, and the direction in which the objective falls
+        all the same; where it rises in both, the coordinate is no longer held."""
         for i in sorted(self.held - self.probed):
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
             way = min(bends, key=bends.__getitem__)
-            if bends[way] < -DEFINITE:
+            if bends[way] < -DESCENT_TOLERANCES.definite:
                 self.passed.discard(i)
                 return i, way
-            if bends[way] > DEFINITE:
+            if bends[way] > DESCENT_TOLERANCES.definite:
                 self.held.discard(i)
         return None
 
@@ -321,7 +332,7 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
         inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
         # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
         mass = weights[:count] @ np.triu(inverse) ** 2
-        weak = np.flatnonzero(~(DEFINITE * mass < 1.0))
+        weak = np.flatnonzero(~(DESCENT_TOLERANCES.definite * mass < 1.0))
         if weak.size:
             count, failed = int(weak[0]), 1
     if failed == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -15,13 +16,26 @@ __all__ = ["cause_of_trouble"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of some sixteen digits, this many have to be left.
-DIGITS = 6.0
-EPS = float(np.finfo(float).eps)
-# A column this many times its spread away from 0, and columns this far apart in size, cost digits.
-OFFSET, APART = 1e4, 1e5
-# Alphas this far apart in size, and eigenvalues, are beyond 16 digits.
-WIDE, SINGULAR = 1e14, 1e-10
+EPS = float(np.finfo(np.float64).eps)
+
+
+@attrs.frozen(kw_only=True)
+class Suspicions:
+    """When numbers are named as the cause of trouble."""
+
+    # At least this many of about sixteen digits must be left.
+    digits: float = 6.0
+    # A column this many times its spread away from 0 costs digits.
+    offset: float = 1e4
+    # Columns this far apart in size cost digits.
+    apart: float = 1e5
+    # Alphas this far apart in size are beyond 16 digits.
+    wide: float = 1e14
+    # So are eigenvalues below this fraction of the largest.
+    singular: float = 1e-10
+
+
+LIMITS = Suspicions()
 
 
 def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index, t: float) -> str:
@@ -36,7 +50,7 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index,
         return offset
     if apart:
         return apart
-    if 16.0 - lost < DIGITS:
+    if 16.0 - lost < LIMITS.digits:
         return (
             f"Q alpha is a sum of terms 1e{lost:.0f} times as large as the responses: too little "
             "of 16 digits is left; scale the data down, or the costs (C)"
@@ -51,7 +65,7 @@ def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index,
         return far
     # An alpha that is 0 to rounding is 0.
     real = np.abs(alpha[np.abs(alpha) > EPS * np.abs(alpha).max(initial=0.0)])
-    if real.size and real.max() > WIDE * real.min():
+    if real.size and real.max() > LIMITS.wide * real.min():
         return (
             f"alpha runs from {real.min():.1g} to {real.max():.1g}: the rounding of the largest is "
             "more than the smallest is; bring costs (C, weights), features and targets to one scale"
@@ -75,7 +89,7 @@ def _far_corners(problem: Problem, t: float) -> str:
         apart = np.diff(corner, axis=1)
     apart = np.where(apart > 0.0, apart, np.inf).min(axis=1, initial=np.inf)
     apart = apart[np.isfinite(apart)]
-    if not apart.size or not away > OFFSET * float(np.median(apart)):
+    if not apart.size or not away > LIMITS.offset * float(np.median(apart)):
         return ""
     return (
         f"the corners (targets) are about {away:.3g} away from 0 and {float(np.median(apart)):.3g} "
@@ -91,7 +105,7 @@ def _dependent(problem: Problem, active: Index) -> bool:
     length = np.sqrt(np.maximum(np.diagonal(block), 0.0))
     length = np.where(length > 0.0, length, 1.0)
     values = np.linalg.eigvalsh(block / np.outer(length, length) + border @ border.T)
-    return bool(values[0] <= SINGULAR * values[-1])
+    return bool(values[0] <= LIMITS.singular * values[-1])
 
 
 def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
@@ -105,7 +119,7 @@ def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
 
 def _columns(features: Any) -> tuple[str, str]:
     """Columns far from 0, and columns of very different size."""
-    # Rows may carry a sign (that of a label): it is the sizes that tell.
+    # Rows may carry the sign of a label, so look at sizes.
     size = np.abs(features)
     if sp.issparse(size):
         mean = np.asarray(size.mean(axis=0)).ravel()
@@ -113,7 +127,7 @@ def _columns(features: Any) -> tuple[str, str]:
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     else:
         mean, spread = size.mean(axis=0), size.std(axis=0)
-    far = np.flatnonzero(mean > OFFSET * spread)
+    far = np.flatnonzero(mean > LIMITS.offset * spread)
     offset = apart = ""
     if far.size:
         j = int(far[np.argmax(mean[far])])
@@ -122,7 +136,7 @@ def _columns(features: Any) -> tuple[str, str]:
             f"{spread[j]:.3g} only; subtract its mean from every row (scikit-learn: StandardScaler)"
         )
     real = np.flatnonzero(mean > 0.0)
-    if real.size and mean[real].max() > APART * mean[real].min():
+    if real.size and mean[real].max() > LIMITS.apart * mean[real].min():
         most, least = int(real[np.argmax(mean[real])]), int(real[np.argmin(mean[real])])
         apart = (
             f"column {most} of the features is about {mean[most]:.3g}, column {least} about "

@@ -19,7 +19,8 @@ from homotopy.errors import ModelError
 from homotopy.gram import DenseGram, Gram, LinearGram
 from homotopy.model import Jump, Knot, LossModel, Slope
 from homotopy.path import Path
-from homotopy.runtime import announce_compilation, compiled, one_thread
+from homotopy.runtime import announce_compilation, compiled
+from homotopy.threads import one_thread
 from homotopy.tracing import Callback, Progress, Run, Unproven
 from homotopy.tracing.first_point import Guess, Start
 from homotopy.tracker import Tolerances, Windows
@@ -50,7 +51,7 @@ class Homotopy:
         Stop after this many seconds, wherever the trace is.  Compilation on first use does
         not count.
     tolerances : Tolerances
-        What is taken for zero; for tests, there is no need to change it.
+        What counts as zero; for tests, there is no need to change it.
     windows : Windows
         When to look at some coordinates only; changes the speed, never the path.
 
@@ -115,19 +116,19 @@ class Homotopy:
             Where to begin: another path, nearest to the start of the span (or at the t given), or
             an approximate alpha.  From the path of a neighbouring C each coordinate keeps its
             piece, which makes the start of a grid of C cheap.  The path of another parameter needs
-            the t.  The start is made exact whatever it was; on a model that is not convex at its
-            start it also decides which local optimum is followed.
+            the t.  The start is always made exact; on a model that is not convex at its start it
+            also decides which local optimum is followed.
         progress : bool
             Show a progress bar.
         callback : callable, optional
             Called with a `Progress` after each break-point, and about ten times a second while
             the trace is busy at one; a true answer stops it.
         checkpoint : str or path-like, optional
-            A file for the state of the trace, from which `resume` goes on: written now and then
+            A file for the state of the trace, from which `resume` continues: written at intervals
             once the path has begun, when the trace is stopped (by a limit, a callback or Ctrl-C),
-            and at its end.  It replaces the one before as a whole, so that whenever the process
-            is killed there is one.  One that cannot be written (a full disk) is logged, and the
-            trace goes on.  The path is the same with and without.
+            and at its end.  Each replaces the one before as a whole, so there is always one, even
+            if the process is killed.  A failure to write (a full disk) is logged, and the trace
+            continues.  Checkpoints do not change the path.
         every : float
             Seconds between two checkpoints.
 

@@ -28,7 +28,7 @@ class ModelError(HomotopyError, ValueError):
     Attributes
     ----------
     path : Path or None
-        What was traced and is proven, where a model breaks its word on the way.
+        What was traced and proven, if a model breaks its contract on the way.
     """
 
     path: object = None
@@ -43,7 +43,7 @@ class PathError(HomotopyError, ValueError):
 
 
 class TraceError(HomotopyError, RuntimeError):
-    """The trace met numerical trouble that no repair could mend.
+    """The trace met numerical trouble that could not be repaired.
 
     Attributes
     ----------

@@ -17,7 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.validation import ValidationCurve
-from homotopy.errors import MissingPackageError, PathError
+from homotopy.drawing import (
+    GREY,
+    LINED_JUMPS,
+    PALETTE,
+    VISIBLE,
+    axes_for,
+    curve_points,
+    finish_axes,
+)
+from homotopy.errors import PathError
 from homotopy.path import Path
 
 if TYPE_CHECKING:
@@ -28,25 +37,13 @@ __all__ = ["plot_alpha", "plot_objective", "plot_partition", "plot_validation"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Okabe and Ito, told apart with any colour vision; their yellow is too pale for a line.
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#8C8C8C",
-)
-GREY = "#6E6E6E"
-# How many curves a picture of alpha holds unless told which; fewer where it jumps all the time.
+# How many curves a picture of alpha shows by default; fewer if there are many jumps.
 CURVES = len(PALETTE)
 CURVES_AMONG_JUMPS = 4
-# Up to this many jumps, each has a line of its own from bottom to top.
-LINED_JUMPS = 12
-# A change below this fraction of the range of a curve cannot be seen and is not marked.
-VISIBLE = 5e-3
+# Curves that differ by no more than this fraction of their size are drawn once.
+ALIKE = 1e-6
+# The height of a label, as a fraction of that of the picture.
+LABEL = 0.055
 # Points at which the objective, quadratic between break-points, is sampled.
 SAMPLES = 400
 
@@ -68,7 +65,7 @@ def plot_alpha(
     -------
     Axes
     """
-    ax = _axes(ax, "plot_alpha")
+    ax = axes_for(ax, "plot_alpha")
     points = path.breakpoints
     before, after = _one_sided(path, points)
     crowded = len(path.jumps) > LINED_JUMPS
@@ -82,14 +79,14 @@ def plot_alpha(
     for i, color in zip(chosen.tolist(), _colors(chosen.size), strict=True):
         _broken_curve(ax, points, before[:, i], after[:, i], color, VISIBLE * size)
         labels.append((float(after[-1, i]), f"{i}", color))
-    _finish(ax, path.model.parameter, path.traced, "alpha")
+    finish_axes(ax, path.model.parameter, path.traced, "alpha")
     _label_ends(ax, labels, "index")
     return ax
 
 
 def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
     """The full, non-convex objective against t; it falls at every jump that moves the response."""
-    ax = _axes(ax, "plot_objective")
+    ax = axes_for(ax, "plot_objective")
     points = path.breakpoints
     before, after = path.objective(points, "before"), path.objective(points, "after")
     shares = np.abs(np.diff(points))
@@ -106,13 +103,13 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
         ax.plot(np.concatenate(t_all), np.concatenate(values), color=color, linewidth=1.8)
     size = float(np.ptp(np.concatenate([before, after])))
     _mark_breaks(ax, points, before, after, color, VISIBLE * size)
-    _finish(ax, path.model.parameter, path.traced, "objective")
+    finish_axes(ax, path.model.parameter, path.traced, "objective")
     return ax
 
 
 def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     """How many coordinates stand on each piece of the polyline, stacked, against t."""
-    ax = _axes(ax, "plot_partition")
+    ax = axes_for(ax, "plot_partition")
     points = path.breakpoints
     middles = 0.5 * (points[:-1] + points[1:]) if points.size > 1 else points
     partitions = [path.partition(t) for t in middles]
@@ -128,7 +125,7 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
         if heights[k].any():
             text = name if heights[k, -1] else f"{name} (none left)"
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
-    _finish(ax, path.model.parameter, path.traced, "coordinates on each piece")
+    finish_axes(ax, path.model.parameter, path.traced, "coordinates on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))
     _label_ends(ax, labels, "piece")
     return ax
@@ -136,12 +133,12 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
 
 def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
     """The mean loss on held-out rows against t, exact everywhere; where it is least is marked."""
-    ax = _axes(ax, "plot_validation")
+    ax = axes_for(ax, "plot_validation")
     best = curve.best
     first, last = best.interval
     if first != last:
         ax.axvspan(first, last, color=PALETTE[2], alpha=0.15, linewidth=0.0)
-    t, value = _curve_points(curve)
+    t, value = curve_points(curve)
     whole = np.isfinite(value)
     ax.plot(t[whole], value[whole], color=PALETTE[0], linewidth=0.5, alpha=0.5)
     ax.plot(t, value, color=PALETTE[0], linewidth=1.6, solid_joinstyle="round")
@@ -157,29 +154,11 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
         color=PALETTE[2],
     )
     ax.margins(y=0.12)
-    _finish(ax, curve.parameter, curve.traced, f"{curve.loss} loss on held-out rows")
+    finish_axes(ax, curve.parameter, curve.traced, f"{curve.loss} loss on held-out rows")
     return ax
 
 
 # ---------------------------------------------------------------------- reading
-
-
-def _curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
-    """t and values through which a curve is drawn, with NaN where it is broken."""
-    c0, c1, c2 = curve.coefficients.T
-    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
-    t: list[float] = []
-    value: list[float] = []
-    for k in range(c0.size):
-        # A parabola needs points in between, a line does not.
-        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
-        inside = c0[k] + w * (c1[k] + w * c2[k])
-        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
-            t.append(np.nan)
-            value.append(np.nan)
-        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
-        value += inside.tolist()
-    return np.array(t), np.array(value)
 
 
 def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:
@@ -194,7 +173,7 @@ def _most_moving(before: Array, after: Array, most: int) -> Index:
     travel = np.abs(before[1:] - after[:-1]).sum(axis=0) + np.abs(after - before).sum(axis=0)
     chosen: list[int] = []
     for i in np.argsort(-travel, kind="stable").tolist():
-        same = 1e-6 * max(float(np.abs(after[:, i]).max()), float(np.abs(before[:, i]).max()))
+        same = ALIKE * max(float(np.abs(after[:, i]).max()), float(np.abs(before[:, i]).max()))
         if chosen and travel[i] == 0.0:
             break
         if all(
@@ -221,16 +200,6 @@ def _checked(indices: Sequence[int] | Index, n: int) -> Index:
 
 
 # ---------------------------------------------------------------------- drawing
-
-
-def _axes(ax: Axes | None, who: str) -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingPackageError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
-    if ax is None:
-        _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-    return ax
 
 
 def _colors(count: int) -> list[str]:
@@ -282,22 +251,12 @@ def _mark_breaks(
     ax.plot(both, ends, "o", color=color, markeredgewidth=1.1, zorder=3, **style)
 
 
-def _finish(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
-    start, stop = traced
-    if start != stop:
-        ax.set_xlim(start, stop)
-    ax.set_xlabel(f"{parameter}, in the direction of travel →")
-    ax.set_ylabel(what)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-
-
 def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) -> None:
     """Name each curve at its right end, labels moved apart where they would overlap."""
     if not labels:
         return
     low, high = ax.get_ylim()
-    gap = 0.055 * (high - low)
+    gap = LABEL * (high - low)
     order = sorted(range(len(labels)), key=lambda k: labels[k][0])
     places = np.array([labels[k][0] for k in order])
     for k in range(1, places.size):

@@ -8,7 +8,7 @@ from homotopy.errors import MissingPackageError
 
 __all__ = ["progress_bar"]
 
-FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}"
+BAR = "{desc} {percentage:3.0f}%|{bar}| {elapsed}"
 
 
 def progress_bar(name: str, total: float) -> Any:
@@ -25,4 +25,4 @@ def progress_bar(name: str, total: float) -> Any:
         def update_to(self, part: float) -> None:
             self.update(part * self.total - self.n)
 
-    return Bar(total=total, desc=name, bar_format=FORMAT)
+    return Bar(total=total, desc=name, bar_format=BAR)

@@ -1,7 +1,7 @@
 """Plugins by name, through the entry-point group ``homotopy.plugins``.
 
-The engine never imports a plugin itself: whatever is installed and registered is found here,
-ours and strangers' alike.
+The engine never imports a plugin itself: everything installed and registered is found here, ours
+and others' alike.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is read off a path: losses on held-out rows, when coordinates are where, accounts."""
+"""What is read off a path: losses on held-out rows, the pieces visited, summaries."""
 
 from homotopy.analysis.losses import Truncated
 from homotopy.analysis.occupancy import Stays

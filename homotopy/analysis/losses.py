@@ -82,7 +82,7 @@ def _squared(y: Array) -> Terms:
 
 @attrs.frozen
 class Truncated:
-    """``min(|y - f|, cap)``: a row that is an outlier itself has no more to say than that."""
+    """``min(|y - f|, cap)``: an outlier among the held-out rows counts no more than that."""
 
     cap: float
 
@@ -94,7 +94,7 @@ class Truncated:
         return f"absolute up to {self.cap:.4g}"
 
     def __call__(self, y: Array) -> Terms:
-        # What the absolute value exceeds the cap by is taken away on both sides.
+        # Subtract the excess over the cap on both sides.
         below = HeldOutLoss.bent(y - self.cap, 1.0, 0.0)
         above = HeldOutLoss.bent(y + self.cap, 0.0, -1.0)
         return (*_absolute(y), below, above)

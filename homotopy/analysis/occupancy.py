@@ -87,7 +87,8 @@ def stays(path: Path, names: tuple[str, ...]) -> Stays:
     on = wanted[np.concatenate([s.first_piece, s.changed_to])]
     order = np.argsort(row, kind="stable")
     row, t, on = row[order], t[order], on[order]
-    # It came if it was elsewhere before, and stays to its next change or the end of the path.
+    # A stay begins where the coordinate was elsewhere before, and lasts until its next change or
+    # the end of the path.
     same = np.append(False, row[1:] == row[:-1])
     came = on & ~(same & np.append(False, on[:-1]))
     left = ~on & same & np.append(False, on[:-1])
@@ -95,7 +96,7 @@ def stays(path: Path, names: tuple[str, ...]) -> Stays:
     start, who = t[came], row[came]
     over = left | until_end
     departure = np.where(until_end, end, t)[over]
-    # Through and gone at one t is no stay; come at the very end is.
+    # Entering and leaving at one t is not a stay; entering at the very end is.
     real = (start != departure) | until_end[over]
     start, departure, who = start[real], departure[real], who[real]
     first = np.full(n, np.nan)

@@ -1,18 +1,15 @@
-"""Readable accounts of a path; they only read it."""
+"""Readable summaries of a path."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from homotopy.wording import counted
+
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["counted", "summary"]
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 jump``, ``2 jumps``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+__all__ = ["summary"]
 
 
 def summary(path: Path, most: int = 12) -> str:

@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.analysis.losses import LOSSES, HeldOutLoss, Loss
+from homotopy.analysis.tolerances import ANALYSIS_TOLERANCES
 from homotopy.errors import DataError, ModelError, PathError
 from homotopy.path.segments import Pickled, locate, nodes, read_only
-from homotopy.runtime import one_thread
+from homotopy.path.tolerances import PATH_TOLERANCES
+from homotopy.threads import one_thread
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -30,16 +32,6 @@ __all__ = ["Best", "ValidationCurve", "held_out_losses", "validation_curve"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Evaluator = Callable[[Array, Array], Array]
-
-# Values that differ by less than this fraction of the least (of the largest where that is 0) are
-# ties: sums are rounded.
-TIED = 1e-12
-# Crossings closer than this fraction of a segment are at one t.
-TOGETHER = 1e-13
-# Numbers held at a time for the values at the ends of segments.
-BLOCK = 1_000_000
-# A value off the straight line by more than this fraction of the largest does not lie on one.
-BENT = 1e-4
 
 
 @attrs.frozen
@@ -136,7 +128,7 @@ class ValidationCurve(Pickled):
         begin, end = self.traced
         low, high = min(self.origin, begin, end), max(self.origin, begin, end)
         finite = max((abs(v) for v in (begin, end) if np.isfinite(v)), default=0.0)
-        slack = 1e-12 * finite
+        slack = PATH_TOLERANCES.beyond * finite
         wrong = asked[~((asked >= low - slack) & (asked <= high + slack))]
         if wrong.size:
             raise PathError(
@@ -153,7 +145,8 @@ class ValidationCurve(Pickled):
         return float(value) if asked.ndim == 0 else value
 
     def _lowest(self) -> tuple[Array, Array, Array]:
-        """For every piece: its least value, and the w at which it begins and ends to be taken."""
+        """For every piece: its least value, the w at which it is taken, and the value at its
+        end."""
         c0, c1, c2 = self.coefficients.T
         end = c0 + c1 + c2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -176,9 +169,9 @@ class ValidationCurve(Pickled):
     def _intervals(self) -> list[tuple[float, float, str]]:
         least, w, end = self._lowest()
         scale = abs(float(least.min())) or float(np.abs(self.coefficients[:, 0]).max())
-        tied = least.min() + TIED * scale
+        tied = least.min() + ANALYSIS_TOLERANCES.tied * scale
         c0 = self.coefficients[:, 0]
-        flat = np.ptp(np.stack([c0, end, least]), axis=0) <= TIED * scale
+        flat = np.ptp(np.stack([c0, end, least]), axis=0) <= ANALYSIS_TOLERANCES.tied * scale
         found: list[tuple[float, float, str]] = []
         for k in np.flatnonzero(least <= tied):
             if flat[k]:
@@ -190,7 +183,7 @@ class ValidationCurve(Pickled):
                 first = last = float(at)
                 side = "before" if w[k] == 1.0 else "after"
             if found and found[-1][1] == first:
-                # What ends where this begins is one with it: an interval, or the same corner.
+                # Merge with what ends where this begins: an interval, or the same corner.
                 first, side = found.pop()[0], "after"
             found.append((first, last, side))
         return found
@@ -213,7 +206,9 @@ class ValidationCurve(Pickled):
         limit = float(limit)
         least, place, _ = self._lowest()
         scale = max(abs(limit), abs(float(least.min())))
-        allowed = limit + TIED * (scale or float(np.abs(self.coefficients[:, 0]).max()))
+        allowed = limit + ANALYSIS_TOLERANCES.tied * (
+            scale or float(np.abs(self.coefficients[:, 0]).max())
+        )
         if not allowed >= least.min():
             raise PathError(
                 f"the curve is nowhere as low as {limit:g}; its least value is {self.minimum:g}"
@@ -308,9 +303,18 @@ class ValidationCurve(Pickled):
 
 
 def validation_curve(
-    path: Path, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
+    path: Path,
+    X: Any,
+    y: Any,
+    *,
+    loss: Loss | None = None,
+    sample_weight: Any = None,
+    block: int = ANALYSIS_TOLERANCES.block,
 ) -> ValidationCurve:
-    """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`."""
+    """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`.
+
+    No more than about `block` numbers are held at a time.
+    """
     model = path._predictor()
     loss = model.validation_loss if loss is None else loss
     if isinstance(loss, str) and loss not in LOSSES:
@@ -322,7 +326,7 @@ def validation_curve(
     with one_thread(model):
         evaluate = model.evaluator(X)
         tally = _Tally(len(s), weights)
-        for first, last, alphas, bs in _blocks(path, target.size):
+        for first, last, alphas, bs in _blocks(path, target.size, block):
             values = evaluate(alphas, bs)
             if values.shape[0] != target.size:
                 raise DataError(f"X has {values.shape[0]} rows but y has {target.size}")
@@ -358,17 +362,19 @@ def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> N
     ends = [evaluate(alphas[:, [k]], bs[:, [k]]) for k in range(2)]
     middle = evaluate(alphas.mean(axis=1, keepdims=True), bs.mean(axis=1, keepdims=True))
     off = float(np.abs(middle - 0.5 * (ends[0] + ends[1])).max(initial=0.0))
-    if off > BENT * max(float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)):
+    if off > ANALYSIS_TOLERANCES.bent * max(
+        float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)
+    ):
         raise ModelError(
             f"{name}: decision_function is not affine in alpha and b (midway between two points of "
             f"the path it is off by {off:.3g}), so that its loss between break-points is not known"
         )
 
 
-def _blocks(path: Path, rows: int) -> Iterator[tuple[int, int, Array, Array]]:
+def _blocks(path: Path, rows: int, block: int) -> Iterator[tuple[int, int, Array, Array]]:
     """alpha and b at both ends of each segment, as many segments at a time as fit."""
     s = path.segments
-    size = max(1, BLOCK // (2 * max(path.problem.gram.size, rows)))
+    size = max(1, block // (2 * max(path.problem.gram.size, rows)))
     sweep = path._sweep()
     for first in range(0, len(s), size):
         last = min(first + size, len(s))
@@ -413,12 +419,13 @@ class _Tally:
         where = np.concatenate([np.arange(count), *self._where])
         at = np.concatenate([np.zeros(count), *self._at])
         change = np.concatenate([np.zeros((count, 3)), *self._change])
-        # Rounding must not part what happens at one t: rows that are equal cross together, and what
-        # crosses at an end of a segment does so there.
-        at = np.where(at < TOGETHER, 0.0, np.where(at > 1.0 - TOGETHER, 1.0, at))
+        # Rounding must not separate what happens at one t: equal rows cross together, and a
+        # crossing at the end of a segment stays there.
+        near = ANALYSIS_TOLERANCES.together
+        at = np.where(at < near, 0.0, np.where(at > 1.0 - near, 1.0, at))
         order = np.lexsort((at, where))
         where, at, change = where[order], at[order], change[order]
-        apart = np.append(True, (where[1:] != where[:-1]) | (at[1:] - at[:-1] > TOGETHER))
+        apart = np.append(True, (where[1:] != where[:-1]) | (at[1:] - at[:-1] > near))
         at = at[np.maximum.accumulate(np.where(apart, np.arange(at.size), 0))]
         # Sums within each segment: a running sum less what it was where the segment began.
         heads = np.flatnonzero(np.append(True, where[1:] != where[:-1]))
@@ -435,7 +442,7 @@ class _Tally:
         begin = start[where] + at * span[where]
         finish = start[where] + after * span[where]
         finish[ends - 1] = stop[where[ends - 1]]
-        # Between crossings at one t lies nothing; only a segment of length zero is a point.
+        # Drop empty pieces between crossings at one t; only a segment of length zero is a point.
         real = (length > 0.0) & ((begin != finish) | (span[where] == 0.0))
         return begin[real], finish[real], local[real]
 

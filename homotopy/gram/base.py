@@ -25,8 +25,8 @@ class Gram(ABC):
     diag : ndarray of shape (n,)
         The diagonal.
     semidefinite : bool
-        Whether no eigenvalue is negative, as a quadratic form has it unless alpha itself is what is
-        minimised over (`LossModel.unknown`); True by default.
+        Whether no eigenvalue is negative; True by default.  Only a model minimised over alpha
+        itself (`LossModel.unknown`) may have it otherwise.
     """
 
     size: int
@@ -36,7 +36,7 @@ class Gram(ABC):
     @property
     def sizes(self) -> Array:
         """How large the numbers of each row are: with ``s_i`` these sizes, ``|Q_ij|`` is at most
-        ``sqrt(s_i s_j)`` or so.  The diagonal says it where Q is semidefinite."""
+        ``sqrt(s_i s_j)`` or so.  The diagonal, if Q is semidefinite."""
         return self.diag if self.semidefinite else np.abs(self.diag)
 
     @abstractmethod
@@ -66,10 +66,10 @@ class Gram(ABC):
         return None
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
-        """See to it that `rows` holds the rows `index`, without giving up the rows `keep`."""
+        """Make `rows` hold the rows `index` without evicting the rows `keep`."""
 
     def held(self) -> dict[str, Index]:
-        """Which rows are stored, and what decides on the next to go: for `hold`."""
+        """Which rows are stored, and which to evict next: for `hold`."""
         return {}
 
     def hold(self, held: Mapping[str, Index]) -> None:  # noqa: B027
@@ -78,9 +78,9 @@ class Gram(ABC):
     def inputs(self) -> tuple[Any, ...]:
         """What Q is made from: strings, numbers, arrays, sparse matrices and functions.
 
-        A saved path is marked by all of it, to the last bit, and refused where anything differs.
-        A function cannot be compared; where there is one, products of Q with a fixed vector are,
-        to rounding.  By default that is all that is known: Q is its columns.
+        A saved path carries a fingerprint of all of it, to the last bit, and is refused if anything
+        differs.  Functions cannot be compared; for those, products of Q with a fixed vector are
+        compared, up to rounding.  By default Q is only known by its columns.
         """
         return (self.column,)
 

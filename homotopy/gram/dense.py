@@ -16,6 +16,9 @@ __all__ = ["DenseGram"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# A matrix is symmetric up to this fraction of its largest entry.
+SYMMETRIC = 1e-8
+
 
 class DenseGram(Gram):
     """Q held as an array.
@@ -45,7 +48,7 @@ class DenseGram(Gram):
         if not np.all(np.isfinite(self._matrix)):
             raise DataError("DenseGram: the matrix holds values that are not finite")
         off = float(np.abs(self._matrix - self._matrix.T).max(initial=0.0))
-        if off > 1e-8 * float(np.abs(self._matrix).max(initial=0.0)):
+        if off > SYMMETRIC * float(np.abs(self._matrix).max(initial=0.0)):
             raise DataError(
                 f"DenseGram: the matrix is not symmetric (entries differ by {off:.3g}); "
                 "use (Q + Q.T) / 2 if that is meant"

@@ -1,14 +1,14 @@
 """The quadratic form by columns, computed when first needed.
 
-Columns are kept for two purposes that must not get into each other's way.  A trace works on the
-columns that it has asked for (`KernelGram.rows`); what it does depends, in the last bits, on which
-are there, so no other view may put columns there or take them away.  And a column that was computed
-once should not be computed again by the next trace, of another C, say.
+Columns are kept for two purposes that must not interfere.  A trace works on the columns that it has
+asked for (`KernelGram.rows`); what it does depends, in the last bits, on which are there, so no
+other view may put columns there or take them away.  And a column that was computed once should not
+be computed again by the next trace, of another C, say.
 
-So each `Problem` has a view of its own, which begins empty and gives up its columns by its own
-account (`_Held`), and behind all views that one thread uses is one store (`_Store`), which computes
-what is not there yet.  Where another view has needed the room (a trace in the callback of a trace),
-what was taken is there again before it is read.  Threads share nothing that moves.
+So each `Problem` has its own view, which starts empty and evicts columns by its own bookkeeping
+(`_Held`); behind all views of one thread is one store (`_Store`), which computes missing columns.
+If another view needed the room (a trace in the callback of a trace), evicted columns are restored
+before they are read.  Threads share no mutable state.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ BATCH = 256
 
 
 class _Held:
-    """The columns of one view in one thread: where they are in the store, and since when unused."""
+    """The columns of one view in one thread: where they are in the store, and when each was last
+    used."""
 
     def __init__(self, size: int, most: int) -> None:
         self.slot = np.full(size, -1, dtype=np.int64)
         self.stamp = np.zeros(size, dtype=np.int64)
         self.count, self.most, self.clock = 0, most, 0
-        # What other views have taken away.
+        # What other views have evicted.
         self.taken = NONE
 
     def missing(self, index: Index, keep: Index | None = None) -> Index:
-        """Which of `index` are not there; whatever has to go to make room for them goes."""
+        """Which of `index` are missing; evicts as needed."""
         self.clock += 1
         self.stamp[index] = self.clock
         if keep is not None:
@@ -59,13 +60,13 @@ class _Held:
         if over > 0:
             idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
             if idle.size < over:
-                # In use at one time: kept whatever they take.
+                # In use at the same time: kept whatever the memory.
                 self.most += min(max(over - idle.size, self.most // 4), self.slot.size - self.most)
             self.lose(idle[np.argsort(self.stamp[idle], kind="stable")[:over]])
         return missing
 
     def lose(self, index: Index) -> None:
-        """Give up columns that are there."""
+        """Evict columns."""
         self.count -= index.size
         self.slot[index] = -1
 
@@ -75,7 +76,7 @@ class _Store:
 
     def __init__(self, compute: Columns, size: int, most: int) -> None:
         self.compute = compute
-        # Memory is taken up by the system when a row is first written, not here.
+        # The system allocates memory when a row is first written, not here.
         self.rows = np.empty((most, size))
         self.owner = np.full(most, -1, dtype=np.int64)
         self.stamp = np.zeros(most, dtype=np.int64)
@@ -84,15 +85,15 @@ class _Store:
         self.views: weakref.WeakSet[_Held] = weakref.WeakSet()
 
     def bring(self, missing: Index, held: _Held) -> None:
-        """Let `held` have the columns `missing` too, computed if they are not there."""
+        """Give `held` the columns `missing` too, computing what the store lacks."""
         absent = missing[self.place[missing] < 0]
         if absent.size:
             place = self._room(absent.size, held, missing)
             for k in range(0, absent.size, BATCH):
                 part = slice(k, k + BATCH)
                 self.rows[place[part]] = self.compute(absent[part])
-            # Now that they are there, whatever Ctrl-C may have come between; the owner first, so
-            # that no place is both known and free.
+            # Only once they are there, in case Ctrl-C comes in between; the owner first, so that no
+            # place is both known and free.
             self.owner[place] = absent
             self.place[absent] = place
             self.used = max(self.used, int(place.max()) + 1)
@@ -138,7 +139,7 @@ class _Store:
         self.stamp = np.append(self.stamp, np.zeros(more, dtype=np.int64))
 
     def gather(self, index: Index) -> Array:
-        """The columns `index`, as rows, for this once."""
+        """The columns `index`, as rows, without storing them."""
         out = np.empty((index.size, self.place.size))
         there = self.place[index]
         out[there >= 0] = self.rows[there[there >= 0]]
@@ -160,8 +161,8 @@ class KernelGram(Gram):
         The diagonal of Q.
     memory : float
         Megabytes for kept columns, in each thread that traces.  Columns beyond it are computed
-        again when needed, those longest unused giving way; columns in use at one time are kept
-        whatever they take.
+        again when needed, least recently used first; columns in use at the same time are always
+        kept.
     inputs : sequence, optional
         What `columns` is made from; see `Gram.inputs`.
     sizes : array of shape (n,), optional
@@ -189,20 +190,20 @@ class KernelGram(Gram):
         self._stores, self._held = threading.local(), threading.local()
 
     def view(self) -> Self:
-        """The same Q with no column asked for yet; what is computed is computed for both."""
+        """The same Q with no column requested yet; the views share computed columns."""
         other = object.__new__(type(self))
         other.__dict__ |= self.__dict__ | {"_held": threading.local()}
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        # Columns stay at home.
+        # Columns are not pickled.
         return {k: v for k, v in self.__dict__.items() if k not in ("_stores", "_held")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state | {"_stores": threading.local(), "_held": threading.local()}
 
     def _here(self) -> tuple[_Store, _Held]:
-        """What this thread has."""
+        """The store and view of this thread."""
         held: _Held | None = getattr(self._held, "held", None)
         if held is None:
             if not hasattr(self._stores, "store"):
@@ -274,7 +275,7 @@ class KernelGram(Gram):
             self._fetch(rows)
             return store.rows[np.ix_(held.slot[rows], columns)]
         if columns.size > held.most:
-            # More than is kept: computed for this once.
+            # More than fits: computed without storing.
             out = np.empty((rows.size, columns.size))
             for k in range(0, columns.size, BATCH):
                 out[:, k : k + BATCH] = store.gather(columns[k : k + BATCH])[:, rows].T

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 
-__all__ = ["Affine"]
+__all__ = ["Affine", "cannot_hold"]
 
 Array = npt.NDArray[np.float64]
 

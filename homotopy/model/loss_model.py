@@ -119,11 +119,11 @@ class LossModel(ABC):
         """How far the solution is off the problem as its author states it, by name of condition.
 
         The certificate calls it at many points at once (`t` has one entry, `alpha` and `b` have one
-        row for each) and reports every name as a check of its own.  None by default: then the
-        polylines and the border are the problem.  A model that maps what a user states to a `gram`
-        of its own measures here with the numbers of that user: what is right to rounding in alpha
-        may be far off in x.  Like polylines, these must hold all along a segment if they hold at
-        both of its ends.
+        row for each) and reports every name as a separate check.  None by default: then the
+        polylines and the border are the problem.  A model that transforms the problem stated by its
+        user measures here in the original numbers: what is right to rounding in alpha may be far
+        off in x.  Like polylines, these must hold all along a segment if they hold at both of its
+        ends.
         """
         return {}
 
@@ -135,6 +135,13 @@ class LossModel(ABC):
     def resolve_span(self, start: float) -> tuple[float, float]:
         """The finite span, once the finite `start` of an infinite one is known."""
         return start, self.span[1]
+
+    @classmethod
+    def hostile(cls, draw: Any) -> tuple[str, LossModel, dict[str, Any]]:
+        """A legal problem of this class that is as ugly as `draw` (`homotopy.testing.Draw`) makes
+        it, for `homotopy.testing.hostile_problem`: its name, the model and what it is made of.
+        Plugins without this method are not drawn."""
+        raise NotImplementedError(f"{cls.__name__} draws no hostile problems")
 
     def intercept(self, alpha: Array, b: Array) -> Any:
         """What `decision_function` is handed for the border multipliers b: by default b itself, a

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.model.affine import Affine
+from homotopy.model.tolerances import MODEL_TOLERANCES
 
-__all__ = ["Jump", "Knot", "Polylines", "Slope", "Snapshot"]
+__all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot"]
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -31,8 +32,6 @@ Codes = npt.NDArray[np.int8]
 KNOT, SEAM, JUMP = 0, 1, 2
 # Snapshots kept at a time.
 KEPT = 4
-# Numbers up to here have a square, and a sum of many squares.
-LARGEST = 1e140
 
 
 @attrs.frozen(eq=False)
@@ -87,7 +86,7 @@ class Snapshot:
         """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
 
         Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
-        being on the right side of a wall is the certificate's business.
+        the certificate checks that no wall is passed.
         """
         n, k = self.corner.shape
         begin, total, low = np.full(n, origin, dtype=float), 0.0, np.full(n, -np.inf)
@@ -127,12 +126,12 @@ class Snapshot:
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))
             # Left of the first corner the level is that at the corner.
-            better = slanted & (level - depth < best - 1e-13 * (terms + depth))
+            better = slanted & (level - depth < best - MODEL_TOLERANCES.level * (terms + depth))
             place, best = np.where(better, bottom, place), np.where(better, level - depth, best)
             fall = np.where(inside & np.isfinite(step), step, 0.0)
             level, terms = level - fall, terms + np.abs(fall)
             if j < k:
-                better = known[:, j] & (level < best - 1e-13 * terms)
+                better = known[:, j] & (level < best - MODEL_TOLERANCES.level * terms)
                 place, best = np.where(better, high, place), np.where(better, level, best)
         ends = (falls_left, np.minimum(left, k - 1)), (falls_right, np.maximum(right - 1, 0))
         for falls, corner in ends:
@@ -163,6 +162,25 @@ def _per_coordinate(value: Any, n: int, what: str) -> Affine:
     return Affine(np.broadcast_to(affine.const, (n,)), np.broadcast_to(affine.rate, (n,)))
 
 
+def _check_numbers(affine: Affine, what: str) -> None:
+    """Refuse what is not a number, or too large."""
+    wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
+    if np.any(wrong):
+        i = int(np.argmax(wrong))
+        raise ModelError(
+            f"polyline: a {what} of coordinate {i} is not a number "
+            f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
+        )
+    size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
+    huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > MODEL_TOLERANCES.largest)
+    if huge.size:
+        i = int(huge[0])
+        raise ModelError(
+            f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
+            f"{affine.rate[i]:g} t, too large for its square; where there is no bound, write inf"
+        )
+
+
 @attrs.frozen(eq=False)
 class Polylines:
     """The compiled declaration: all n polylines as tables affine in t.
@@ -179,7 +197,7 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
-    # Snapshots asked for lately: the ends of the span are looked at many times.
+    # Recent snapshots: the ends of the span are used many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
@@ -220,23 +238,10 @@ class Polylines:
         given = [name for name in names if name is not None]
         if len(set(given)) != len(given):
             raise ModelError(f"polyline: piece names must differ, got {', '.join(given)}")
-        for affine, what in [(a, "slope") for a in slopes] + [(c, "corner") for c in corners]:
-            wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
-            if np.any(wrong):
-                i = int(np.argmax(wrong))
-                raise ModelError(
-                    f"polyline: a {what} of coordinate {i} is not a number "
-                    f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
-                )
-            size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
-            huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > LARGEST)
-            if huge.size:
-                i = int(huge[0])
-                raise ModelError(
-                    f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
-                    f"{affine.rate[i]:g} t, too large for its square; where there is no bound, "
-                    "write inf"
-                )
+        for slope in slopes:
+            _check_numbers(slope, "slope")
+        for corner in corners:
+            _check_numbers(corner, "corner")
         return cls(
             names=tuple(names),
             jump=np.array([isinstance(p, Jump) for p in pieces[1::2]]),
@@ -274,14 +279,14 @@ class Polylines:
         # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
         # (Between two infinite slopes, beyond a wall, there is no height.)
-        level = (np.abs(height) <= 1e-14 * scale) | np.isnan(height)
+        level = (np.abs(height) <= MODEL_TOLERANCES.seam * scale) | np.isnan(height)
         kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
     def heights(self, slope: Array, corner: Array) -> Array:
         """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
-        # At an infinity the curvatures decide, where they differ.
+        # At infinity the curvatures decide, if they differ.
         turn = self.curvature[:, 1:] - self.curvature[:, :-1]
         bent = turn * np.where(turn == 0.0, 0.0, corner)
         with np.errstate(invalid="ignore"):
@@ -304,7 +309,7 @@ class Polylines:
             if snap.corner.shape[1] > 1:
                 with np.errstate(invalid="ignore"):
                     gap = np.diff(snap.corner, axis=1)
-                bad = np.argwhere(gap < -1e-12 * scale)
+                bad = np.argwhere(gap < -MODEL_TOLERANCES.crossed * scale)
                 if bad.size:
                     i, j = bad[0]
                     raise ModelError(

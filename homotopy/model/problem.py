@@ -13,6 +13,7 @@ from homotopy.gram import Gram, with_rows
 from homotopy.model.affine import Affine, cannot_hold
 from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Polylines
+from homotopy.model.tolerances import MODEL_TOLERANCES
 
 __all__ = ["Problem"]
 
@@ -54,35 +55,12 @@ class Problem:
                 f"{name}: the diagonal of gram must be finite and not negative; a quadratic form "
                 "must be positive semidefinite (or say DenseGram(..., semidefinite=False))"
             )
-        try:
-            start, stop = (float(v) for v in model.span)
-        except (AttributeError, TypeError, ValueError):
-            given = getattr(model, "span", None)
-            raise ModelError(f"{name}: span must be a pair (start, stop), got {given!r}") from None
-        if np.isnan(start) or not np.isfinite(stop):
-            raise ModelError(
-                f"{name}: span must run from a number or an infinity to a finite number, "
-                f"got ({start:g}, {stop:g})"
-            )
+        start, stop = _span(model, name)
         if model.unknown not in ("w", "alpha"):
             raise ModelError(f"{name}: unknown must be 'w' or 'alpha', got {model.unknown!r}")
         border = _border(model.border, n, name)
         m = border.shape[1]
-        try:
-            target = Affine.of(model.border_target)
-        except ModelError:
-            raise ModelError(
-                f"{name}: border_target must be a number, numbers or an Affine, got "
-                f"{model.border_target!r}"
-            ) from None
-        for part in (target.const, target.rate):
-            if part.shape not in ((), (m,)) or not np.all(np.isfinite(part)):
-                raise ModelError(
-                    f"{name}: border_target must be a finite number or one for each of the {m} "
-                    f"border columns, got {part}"
-                )
-        if not m and (np.any(target.const) or target.moves):
-            raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
+        target = _target(model.border_target, m, name)
         polylines = Polylines.compile(_symbolic(model), n)
         polylines.check(start, stop)
         if not gram.semidefinite and (model.unknown != "alpha" or polylines.jump.any()):
@@ -129,7 +107,7 @@ class Problem:
     def kinds_at(self, t: float) -> Codes:
         """The kind of each corner at t; at an end of the span a jump may have no height."""
         ends = [v for v in (self.start, self.stop) if np.isfinite(v)]
-        near = 1e-12 * max(abs(ends[0] - ends[-1]), abs(self.stop))
+        near = MODEL_TOLERANCES.end * max(abs(ends[0] - ends[-1]), abs(self.stop))
         inside = min(abs(t - v) for v in ends) > near
         kinds = self._known_kinds(t, t) if inside else None
         return self.polylines.at(t).kind if kinds is None else kinds
@@ -142,8 +120,8 @@ class Problem:
     def origin(self, t: float) -> Array:
         """The response at which each loss is zero: where the model says so, else where it is least.
 
-        Where that is a corner, it is the very same number: a slope of 1e12 beside it would make a
-        large loss of a rounding."""
+        Where that is a corner, it is the very same number: with a slope of 1e12 beside it, a
+        rounding error would be a large loss."""
         snap = self.polylines.at(t)
         declared = self.model.loss_origin(t)
         if declared is None:
@@ -151,7 +129,7 @@ class Problem:
         origin = np.full(self.gram.size, declared, dtype=float)
         corner = snap.corner
         with np.errstate(invalid="ignore"):
-            same = np.abs(corner - origin[:, None]) <= 1e-15 * np.abs(corner)
+            same = np.abs(corner - origin[:, None]) <= MODEL_TOLERANCES.origin * np.abs(corner)
         rows, columns = np.nonzero(same & np.isfinite(corner))
         origin[rows] = corner[rows, columns]
         return origin
@@ -177,8 +155,8 @@ class Problem:
 
 
 def _symbolic(model: LossModel) -> Any:
-    """The polyline for the symbolic t; NumPy hides our words behind its own where an array of plain
-    numbers is to take in what moves."""
+    """The polyline for the symbolic t; NumPy hides our message behind its own if something that
+    moves is put into an array of plain numbers."""
     try:
         return model.polyline(Affine.parameter())
     except (TypeError, ValueError) as error:
@@ -199,6 +177,38 @@ def _check_losses(model: LossModel, t: float, n: int, name: str) -> None:
         raise ModelError(
             f"{name}: objective_constant must return a number, got shape {np.shape(constant)}"
         )
+
+
+def _span(model: LossModel, name: str) -> tuple[float, float]:
+    try:
+        start, stop = (float(v) for v in model.span)
+    except (AttributeError, TypeError, ValueError):
+        given = getattr(model, "span", None)
+        raise ModelError(f"{name}: span must be a pair (start, stop), got {given!r}") from None
+    if np.isnan(start) or not np.isfinite(stop):
+        raise ModelError(
+            f"{name}: span must run from a number or an infinity to a finite number, "
+            f"got ({start:g}, {stop:g})"
+        )
+    return start, stop
+
+
+def _target(given: Any, m: int, name: str) -> Affine:
+    try:
+        target = Affine.of(given)
+    except ModelError:
+        raise ModelError(
+            f"{name}: border_target must be a number, numbers or an Affine, got {given!r}"
+        ) from None
+    for part in (target.const, target.rate):
+        if part.shape not in ((), (m,)) or not np.all(np.isfinite(part)):
+            raise ModelError(
+                f"{name}: border_target must be a finite number or one for each of the {m} "
+                f"border columns, got {part}"
+            )
+    if not m and (np.any(target.const) or target.moves):
+        raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
+    return target
 
 
 def _border(border: Any, n: int, name: str) -> Array:

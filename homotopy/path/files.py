@@ -1,11 +1,11 @@
-"""Files that are whole or as they were, and arrays from files that may be spoiled.
+"""Files replaced as a whole or not at all, and arrays from files that may be damaged.
 
-A file is written beside the one it replaces, brought to the disk and renamed: at any moment, and
-wherever the process or the machine stops, there is the old file or the new one.
+A file is written beside the one it replaces, flushed to disk and renamed: wherever the process or
+the machine stops, either the old file or the new one is there.
 
-A file is a zip archive of ``.npy`` members.  Reading one believes nothing: every member has a name,
-a type and a size that were expected, sizes are compared with what the file can hold before memory
-is taken, and nothing in it is executed (no pickle, no Python literals).
+A file is a zip archive of ``.npy`` members.  Reading trusts nothing: every member must have an
+expected name, type and size, sizes are compared with what the file can hold before memory is
+allocated, and nothing in it is executed (no pickle, no Python literals).
 """
 
 from __future__ import annotations
@@ -28,12 +28,20 @@ import numpy.typing as npt
 
 from homotopy.errors import PathError
 
-__all__ = ["Archive", "ensure_writable", "name_of", "packed", "refusing", "replace_file"]
+__all__ = [
+    "Archive",
+    "FileName",
+    "ensure_writable",
+    "name_of",
+    "packed",
+    "refusing",
+    "replace_file",
+]
 
 FileName = str | os.PathLike[str]
 Shape = tuple[int, ...]
 
-# A byte of a deflated stream stands for at most this many.
+# One byte of a deflated stream expands to at most this many.
 DEFLATE = 1032
 # Bytes taken from an archive at a time.
 CHUNK = 1 << 20
@@ -65,10 +73,10 @@ def packed(arrays: Mapping[str, npt.NDArray[Any]], *, deflated: bool = True) -> 
 
 
 def replace_file(file: FileName, content: bytes | memoryview) -> None:
-    """Let `file` hold `content`, all of it, or what it held before.
+    """Replace the content of `file`, all of it or nothing.
 
-    A file that is there keeps its permissions, and its place if it is a link.  A process that is
-    killed meanwhile may leave ``.<name>.<letters>.tmp`` beside the file.
+    An existing file keeps its permissions, and its place if it is a link.  A process killed
+    meanwhile may leave ``.<name>.<letters>.tmp`` beside the file.
     """
     name = name_of(file)
     target, beside, old = _places(file)
@@ -85,7 +93,7 @@ def replace_file(file: FileName, content: bytes | memoryview) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         if isinstance(error, OSError):
-            kept = "nothing was written" if old is None else "the old file is as it was"
+            kept = "nothing was written" if old is None else "the old file is unchanged"
             raise PathError(f"{name}: cannot be written ({_said(error)}); {kept}") from error
         raise
 
@@ -102,7 +110,7 @@ def ensure_writable(file: FileName) -> None:
 
 
 def _places(file: FileName) -> tuple[str, str, os.stat_result | None]:
-    """Where a file is to be, a place beside it, and what is known of one that is there."""
+    """The target, a temporary name beside it, and the status of an existing file."""
     name = name_of(file)
     target = os.path.realpath(name)
     folder, last = os.path.split(target)
@@ -111,7 +119,7 @@ def _places(file: FileName) -> tuple[str, str, os.stat_result | None]:
 
 
 def _replaceable(target: str, folder: str, name: str) -> os.stat_result | None:
-    """What is known of the file to be replaced, or None; refuse what must not be replaced."""
+    """The status of the file to be replaced, or None; refuse what must not be replaced."""
     if not os.path.isdir(folder):
         raise PathError(f"{name}: there is no folder {folder}; make it first")
     try:
@@ -140,7 +148,7 @@ def _take_after(descriptor: int, old: os.stat_result) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Bring the new name to the disk; where folders cannot be opened, the system sees to it."""
+    """Flush the new name to disk; where folders cannot be opened, the system does it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -154,11 +162,11 @@ def _sync_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def refusing(file: FileName, what: str = "a saved path") -> Iterator[None]:
-    """Whatever goes wrong inside is said of `file`, which should be `what`.
+    """Turn any error inside into a `PathError` saying that `file` is not `what`.
 
-    There is no complete list of what zip archives, deflated streams and JSON raise once they are
-    spoiled (zlib.error, struct.error, NotImplementedError, RecursionError, MemoryError, ...), so
-    that every error counts.
+    There is no complete list of what damaged zip archives, deflated streams and JSON raise
+    (zlib.error, struct.error, NotImplementedError, RecursionError, MemoryError, ...), so every
+    error counts.
     """
     try:
         yield
@@ -181,9 +189,9 @@ def _count(shape: Shape) -> int:
 
 
 class Archive:
-    """The members of an archive, each read when asked for and not believed before.
+    """The members of an archive, each checked and read on demand.
 
-    Errors are whatever they are; see `refusing`.
+    Any error may be raised; see `refusing`.
     """
 
     def __init__(self, file: FileName) -> None:
@@ -203,7 +211,7 @@ class Archive:
             name, ending = os.path.splitext(info.filename)
             if ending != ".npy" or name in members:
                 raise ValueError(f"it holds {info.filename[:80]!r}, which we never write")
-            # No two members can share bytes of the file, and no byte stands for more than it can.
+            # No two members can share bytes of the file, and no byte expands to more than it can.
             left -= info.compress_size
             most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
             if left < 0 or info.file_size > most * info.compress_size:

@@ -1,8 +1,8 @@
-"""The mark by which a model is known again.
+"""The fingerprint by which a model is recognised.
 
 A path is a function of the numbers a model declares, so all of them are hashed: every entry of
-every table, none of them rounded, and nothing computed from them, because products come out
-differently in the last bits with another BLAS.
+every table, none of them rounded, and nothing computed from them, because products differ in the
+last bits with another BLAS.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ import scipy.sparse as sp
 
 from homotopy.errors import ModelError
 from homotopy.model import Problem
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 __all__ = ["Fingerprint"]
 
 Array = npt.NDArray[np.float64]
 
-# What two machines may make of the same product, as a part of the terms it is summed from.
-ROUNDING = 1e-10
 # Numbers brought into a canonical form at a time.
-BLOCK = 1 << 20
+AT_A_TIME = 1 << 20
 
 
 @attrs.frozen(eq=False)
@@ -50,7 +49,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, problem: Problem) -> Fingerprint:
-        """That of a model checked and compiled."""
+        """The fingerprint of a compiled model."""
         lines, inputs = problem.polylines, problem.gram.inputs()
         known = [value for value in inputs if not callable(value)]
         digest = _Digest()
@@ -70,7 +69,7 @@ class Fingerprint:
         return cls(digest.text(), problem.gram.matvec(_probe(problem.gram.size)))
 
     def fits(self, problem: Problem) -> bool:
-        """Whether this is the mark of `problem`."""
+        """Whether this is the fingerprint of `problem`."""
         other = Fingerprint.of(problem)
         if self.digest != other.digest or self.products.shape != other.products.shape:
             return False
@@ -78,7 +77,9 @@ class Fingerprint:
             return True
         length = np.sqrt(problem.gram.diag)
         terms = length * float(length @ np.abs(_probe(length.size)))
-        return bool(np.all(np.abs(self.products - other.products) <= ROUNDING * terms))
+        return bool(
+            np.all(np.abs(self.products - other.products) <= PATH_TOLERANCES.product * terms)
+        )
 
 
 def _probe(size: int) -> Array:
@@ -125,8 +126,8 @@ class _Digest:
 
     def _pour(self, array: npt.NDArray[Any], canonical: Callable[[Any], Any]) -> None:
         flat = array.reshape(-1)
-        for k in range(0, flat.size, BLOCK):
-            self._hash.update(canonical(flat[k : k + BLOCK]).tobytes())
+        for k in range(0, flat.size, AT_A_TIME):
+            self._hash.update(canonical(flat[k : k + AT_A_TIME]).tobytes())
 
     def _sparse(self, matrix: Any) -> None:
         rows = sp.csr_matrix(matrix, copy=True)

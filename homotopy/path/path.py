@@ -8,9 +8,8 @@ Memory is O(sum of active-set sizes + events), never n numbers per break-point.
 from __future__ import annotations
 
 import enum
-import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import attrs
 import numpy as np
@@ -19,18 +18,13 @@ import numpy.typing as npt
 from homotopy.errors import ModelError, PathError
 from homotopy.model import LossModel, Predictor, Problem
 from homotopy.path.jump_record import JumpRecord
+from homotopy.path.methods import PathMethods
 from homotopy.path.reading import Segment, segment_of, segments_of_path
 from homotopy.path.responses import responses
 from homotopy.path.segments import Segments, locate, nodes
+from homotopy.path.tolerances import PATH_TOLERANCES
 from homotopy.path.zeros import Zero, find_zeros
-
-if TYPE_CHECKING:
-    from homotopy.analysis.losses import Loss
-    from homotopy.analysis.occupancy import Stays
-    from homotopy.analysis.validation import ValidationCurve
-    from homotopy.forking import Fork
-    from homotopy.path.certificate import Certificate
-    from homotopy.report import Report
+from homotopy.wording import counted
 
 __all__ = ["Path", "Status"]
 
@@ -54,7 +48,7 @@ class Status(enum.Enum):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Path:
+class Path(PathMethods):
     """A traced path; every method is exact at any t inside the span.
 
     ``side="after"`` (default) is the value just past t in the direction of travel,
@@ -92,8 +86,6 @@ class Path:
         return self.status is Status.COMPLETE
 
     def __repr__(self) -> str:
-        from homotopy.analysis.report import counted
-
         start, stop = self.traced
         name = self.model.parameter
         return (
@@ -110,7 +102,7 @@ class Path:
             raise PathError(f"{name} must be a number, got {t!r}") from None
         start, stop = self.traced
         low, high = min(start, stop), max(start, stop)
-        slack = 1e-12 * max(abs(low), abs(high))
+        slack = PATH_TOLERANCES.beyond * max(abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             why = "" if self.complete else f" ({self.status.value})"
             raise PathError(
@@ -124,7 +116,7 @@ class Path:
         """The first `count` segments, and the jumps that lead to them."""
         segments = self.segments.first(count)
         end, sign = float(segments.stop[-1]), 1.0 if self.span[1] >= self.span[0] else -1.0
-        # A jump at the very end leads to a point of its own.
+        # A jump at the very end leads to a separate point.
         reached = segments.start[-1] == end and count > 1
         jumps = tuple(j for j in self.jumps if sign * j.t < sign * end or (reached and j.t == end))
         return attrs.evolve(self, segments=segments, jumps=jumps, status=Status.FAILED)
@@ -293,43 +285,6 @@ class Path:
             )
         return self.model
 
-    def validation_curve(
-        self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
-    ) -> ValidationCurve:
-        """The mean loss on held-out rows for *every* t of the path, exactly.
-
-        Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere and
-        not on a grid: each sign change is located, the least value is least.  (The model's
-        `decision_function` must be affine in alpha and b, as a kernel expansion is.)
-
-        Parameters
-        ----------
-        X, y
-            Held-out rows, as `decision_function` takes them, and their targets or labels.
-        loss : {"zero-one", "hinge", "absolute", "squared"} or Truncated(cap), optional
-            "zero-one" (the fraction of rows with a wrong sign; f = 0 counts as negative) is
-            piecewise constant in t, "hinge", "absolute" and `homotopy.Truncated` (absolute up to a
-            cap) piecewise linear, "squared" piecewise quadratic.  The default is the model's:
-            "zero-one" for classification, else "absolute".
-        sample_weight : array (N,), optional
-        """
-        from homotopy.analysis.validation import validation_curve
-
-        return validation_curve(self, X, y, loss=loss, sample_weight=sample_weight)
-
-    def stays(self, *names: str) -> Stays:
-        """When each coordinate is on one of the named pieces; see `Stays`."""
-        from homotopy.analysis.occupancy import stays
-
-        return stays(self, names)
-
-    def fork(self, t: float, side: str = "after") -> Fork:
-        """The optimum at `t` with its factor, from which single rows are moved, taken out or added;
-        see `homotopy.Fork`."""
-        from homotopy.forking import Fork
-
-        return Fork(self, t, side)
-
     def __iter__(self) -> Iterator[Segment]:
         """The segments, in the order of travel."""
         return segments_of_path(self)
@@ -357,81 +312,6 @@ class Path:
             In the order of travel.
         """
         return find_zeros(self, f, of)
-
-    def certify(
-        self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None
-    ) -> Certificate:
-        """Check the path from alpha and the data alone; see `Certificate`.
-
-        With `at` (one t or several) only the conditions at those t are checked, on both sides;
-        with `sample` those at about this many points: both ends, some evenly between, both sides of
-        the largest jumps.  Either takes a product or two for each point, where the whole takes one
-        for each break-point.
-        """
-        from homotopy.path.certificate import certify
-
-        return certify(self, tol, at, sample)
-
-    def summary(self) -> str:
-        """A readable account: span, break-points, jumps."""
-        from homotopy.analysis.report import summary
-
-        return summary(self)
-
-    def report(
-        self,
-        title: str | None = None,
-        *,
-        names: Sequence[Any] | None = None,
-        top: int = 200,
-        certify: bool | int = True,
-    ) -> Report:
-        """The path as one self-contained HTML page: a slider over t, and with it the objective, the
-        sizes of the partition, the jumps and who flips at them, the coordinates that move most, and
-        the certificate in plain words.
-
-        Parameters
-        ----------
-        title : str, optional
-        names : sequence, optional
-            What the first coordinates are called; the others are called by their numbers.
-        top : int
-            How many coordinates the table holds at most.
-        certify : bool or int
-            Whether the path is certified for the page; a number looks at about that many places
-            only (``certify(sample=...)``).
-
-        Returns
-        -------
-        Report
-            ``.write_html(file)``, ``.open()``, ``.html``; it shows itself in a notebook.
-        """
-        from homotopy.report import path_report
-
-        return path_report(self, title, names=names, top=top, certify=certify)
-
-    # ------------------------------------------------------------------ files
-
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
-
-        The file is whole or as it was: a process that is killed meanwhile, or a full disk, loses
-        nothing (`PathError` says what hindered it).
-        """
-        from homotopy.path.storage import save
-
-        save(self, file)
-
-    @classmethod
-    def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
-        """Read a path saved by `save`; `model` must be the one that was traced.
-
-        Nothing in the file is believed or executed: `PathError` if anything is missing, spoiled or
-        of another model.
-        """
-        from homotopy.path.storage import load
-
-        return load(cls, file, model)
 
 
 _PICKLED = ("model", "segments", "jumps", "status", "span", "counts")

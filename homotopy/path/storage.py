@@ -18,7 +18,10 @@ from homotopy.path.path import Path, Status
 from homotopy.path.segments import Segments
 
 __all__ = [
+    "BYTE",
     "CHECKPOINT",
+    "REAL",
+    "WHOLE",
     "load",
     "members_of",
     "read_header",

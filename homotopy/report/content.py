@@ -13,11 +13,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.analysis.report import counted
+from homotopy.drawing import PALETTE
 from homotopy.errors import PathError
-from homotopy.plot import PALETTE
 from homotopy.report.document import Report
-from homotopy.report.sampling import Samples, thinned
+from homotopy.report.sampling import PageSizes, Samples, thinned
+from homotopy.wording import counted
 
 if TYPE_CHECKING:
     from homotopy.analysis.validation import ValidationCurve
@@ -30,8 +30,10 @@ Index = npt.NDArray[np.int64]
 
 # Rows in the table unless told otherwise.
 TOP = 200
-# What a curve in the table may be off by, in parts of its range: less than a screen shows.
+# How far a curve in the table may be off, as a fraction of its range: less than a screen shows.
 THIN = 2e-3
+# A change below this fraction of a curve's size is rounding.
+LEAST_RANGE = 1e-12
 # Points of all curves in the table together; where there are more they are thinned further.
 POINTS = 120_000
 # Coordinates named at one jump, and at all of them together.
@@ -40,10 +42,10 @@ FLIPPED, FLIPPED_IN_ALL = 40, 20_000
 VALIDATION = 4000
 # Where t grows or falls by this factor the axis may be logarithmic.
 WIDE = 30.0
-# Places at which the model is asked whether it has an objective: where a loss begins to fall for
-# ever inside a path the curve ends.
+# Places at which the model is asked whether it has an objective; the curve ends where a loss starts
+# to fall for ever.
 PLACES = 9
-# Changes of piece beyond which the page knows those of the rows in its table only.
+# With more changes of piece than this, the page knows only those of the rows in its table.
 EVENTS = 100_000
 
 # What each condition of a certificate says, in words.
@@ -103,11 +105,11 @@ class Content:
         What each coordinate is called; a coordinate is called by `noun` and its name.
     certificate : dict
     colors : list of int or None
-        A place in the palette for each piece; None for those that are left.
+        A place in the palette for each piece; None for the rest.
     field : dict or None
         A fitted function that moves with t.
     mark : dict or None
-        The place of the path that the page begins at.
+        Where on the path the page starts.
     notes : list of str
     """
 
@@ -258,6 +260,7 @@ def path_content(
     rows: Index | None = None,
     top: int = TOP,
     certify: bool | int = True,
+    sizes: PageSizes | None = None,
 ) -> Content:
     """What is on the page of a path, with the table of its coordinates.
 
@@ -265,27 +268,17 @@ def path_content(
     """
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
         raise PathError(f"report: top must be a positive integer, got {top!r}")
-    samples = Samples.of(path)
+    samples = Samples.of(path, sizes)
     n = int(path.segments.first_piece.size)
     called = [str(name) for name in ([] if names is None else names)]
     if len(called) > n:
         raise PathError(f"report: {len(called)} names were given for {counted(n, noun)}")
     called += [str(i) for i in range(len(called), n)]
-    count = n
     if rows is None:
         rows = np.argsort(-samples.travel(), kind="stable")[:top]
     places = np.linspace(*path.traced, PLACES)
     known = not any(path.problem.unanchored(t).size for t in places.tolist())
     alphas, responses, objective = samples.watch(rows, objective=known)
-    model, parameter = type(path.model).__name__, path.model.parameter
-    start, stop = path.traced
-    facts = [
-        f"{model}, {parameter} from {start:.6g} to {stop:.6g}",
-        counted(n, noun),
-        counted(int(path.breakpoints.size), "break-point"),
-        counted(len(path.jumps), "jump") if path.jumps else "no jumps",
-        path.status.value,
-    ]
     charts: list[dict[str, Any]] = []
     notes = []
     if objective is not None:
@@ -296,22 +289,46 @@ def path_content(
             "There is no curve of the objective: some loss of this model falls for ever, and "
             "nothing says where it is zero (LossModel.loss_origin)."
         )
-    charts.append(
-        {
-            "kind": "sizes",
-            "title": f"{noun}s on each piece",
-            "values": samples.counts().tolist(),
-        }
+    counts = samples.counts().tolist()
+    charts.append({"kind": "sizes", "title": f"{noun}s on each piece", "values": counts})
+    return Content(
+        title=title if title is not None else f"The path of {type(path.model).__name__}",
+        facts=_facts(path, counted(n, noun)),
+        samples=samples,
+        pieces=[name or "on a jump" for name in path.problem.polylines.names],
+        charts=charts,
+        table=_coordinates(rows, n, noun, {"alpha": alphas, "response": responses}),
+        names=called,
+        noun=noun,
+        certificate=certificate_words(path, certify),
+        colors=[k % len(PALETTE) if name else None for k, name in _numbered(path)],
+        notes=notes,
     )
-    table = Table(
+
+
+def _facts(path: Path, coordinates: str) -> list[str]:
+    """Short statements about a path."""
+    start, stop = path.traced
+    return [
+        f"{type(path.model).__name__}, {path.model.parameter} from {start:.6g} to {stop:.6g}",
+        coordinates,
+        counted(int(path.breakpoints.size), "break-point"),
+        counted(len(path.jumps), "jump") if path.jumps else "no jumps",
+        path.status.value,
+    ]
+
+
+def _coordinates(rows: Index, n: int, noun: str, curves: dict[str, Array]) -> Table:
+    """The table of the coordinates `rows`, of n."""
+    if rows.size < n:
+        text = f"The {rows.size} of {n} {noun}s whose alpha goes farthest along the path."
+    elif n > 1:
+        text = f"All {n} {noun}s, those whose alpha goes farthest first."
+    else:
+        text = f"The only {noun}."
+    return Table(
         title=f"{noun.capitalize()}s",
-        text=(
-            f"The {rows.size} of {count} {noun}s whose alpha goes farthest along the path."
-            if rows.size < count
-            else f"All {count} {noun}s, those whose alpha goes farthest first."
-            if count > 1
-            else f"The only {noun}."
-        ),
+        text=text,
         rows=rows,
         columns=[
             {"kind": "name", "title": noun},
@@ -321,20 +338,7 @@ def path_content(
             {"kind": "value", "title": "response", "curve": "response"},
             {"kind": "spark", "title": "response along the path", "curve": "response"},
         ],
-        curves={"alpha": alphas, "response": responses},
-    )
-    return Content(
-        title=title if title is not None else f"The path of {model}",
-        facts=facts,
-        samples=samples,
-        pieces=[name or "on a jump" for name in path.problem.polylines.names],
-        charts=charts,
-        table=table,
-        names=called,
-        noun=noun,
-        certificate=certificate_words(path, certify),
-        colors=[k % len(PALETTE) if name else None for k, name in _numbered(path)],
-        notes=notes,
+        curves=curves,
     )
 
 
@@ -437,7 +441,7 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
         t, v = np.insert(t, 0, begin), np.insert(v, 0, v[0])
     ahead = int(np.sum(sign * t < sign * begin))
     if 0 < ahead < t.size:
-        # Rows held out may be met sooner than the path on all rows begins.
+        # A jump may meet held-out rows before the path on all rows begins.
         value = np.interp(sign * begin, sign * t[ahead - 1 : ahead + 1], v[ahead - 1 : ahead + 1])
         t, v = np.insert(t[ahead:], 0, begin), np.insert(v[ahead:], 0, value)
     if curve.start.size > VALIDATION:
@@ -467,7 +471,7 @@ def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
 def _least(values: Array, tol: float) -> float:
     """`tol` in parts of the range; rounding is no range."""
     size = float(np.abs(values).max())
-    return max(tol * float(np.ptp(values)), 1e-12 * size)
+    return max(tol * float(np.ptp(values)), LEAST_RANGE * size)
 
 
 def _short(values: Array) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""The page: data put into it so that nothing of theirs is ever code, and the file it goes to."""
+"""The page: data are inserted so that they can never run as code; and its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from homotopy.path.files import replace_file
 
 __all__ = ["Report"]
 
-# How tall the page is where it is shown inside another.
+# Height of the page, in pixels, when it is embedded in another.
 HEIGHT = 820
 
 
@@ -64,7 +64,7 @@ class Report:
         return "".join(page).encode("utf-8", "replace").decode()
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, for notebooks."""
+        """The page in its own frame, for notebooks."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
             f'sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
@@ -74,7 +74,7 @@ class Report:
         return f"<Report {self.title!r}: {len(self.html.encode()) / 1e6:.2f} MB of HTML>"
 
     def write_html(self, file: str | os.PathLike[str]) -> None:
-        """Write the page to `file`, whole or not at all (`PathError` says what hindered it)."""
+        """Write the page to `file`, as a whole or not at all (`PathError` gives the reason)."""
         replace_file(file, self.html.encode())
 
     def open(self) -> str:

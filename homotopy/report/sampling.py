@@ -1,9 +1,9 @@
 """What a page needs of a path: values at both ends of its segments, and curves a screen can show.
 
-Segments are kept as they are up to a number of them; beyond that neighbours are joined into
-stretches, never across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in
-the order of travel, and a curve is a list of ends with a value at each: straight lines between,
-and a break where ends 2k - 1 and 2k (the same t) have two values.
+Up to a limit, segments are kept as they are; beyond it neighbours are joined into stretches, never
+across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in the order of
+travel, and a curve is a list of ends with a value at each: straight lines between, and a break
+where ends 2k - 1 and 2k (the same t) have two values.
 """
 
 from __future__ import annotations
@@ -19,21 +19,34 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Curve", "JumpSite", "Samples", "jump_sites", "stretches", "thinned"]
+__all__ = ["Curve", "JumpSite", "PageSizes", "Samples", "jump_sites", "stretches", "thinned"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Stretches on a page at most, and how many numbers may be computed for them on a large problem.
-STRETCHES, NUMBERS = 3000, 400_000_000
-# No fewer than this, however large the problem.
-LEAST = 200
-# Jumps that are kept one by one at most; the largest.
-JUMPS = 1000
 # A stretch shorter than this part of the path is a pixel or less.
 BRIEF = 1.0 / 4000.0
 # Numbers held at a time.
 BLOCK = 4_000_000
+
+
+@attrs.frozen(kw_only=True)
+class PageSizes:
+    """How much of a path is on its page."""
+
+    # At the most.
+    stretches: int = 3000
+    # How many numbers may be computed for them on a large problem.
+    numbers: int = 400_000_000
+    # No fewer stretches than this, however large the problem.
+    least: int = 200
+    # The largest jumps, at most this many, are kept one by one.
+    jumps: int = 1000
+
+    def room(self, path: Path) -> int:
+        """How many stretches the page of a path may have."""
+        n = int(path.segments.first_piece.size)
+        return max(self.least, min(self.stretches, self.numbers // (n * 64)))
 
 
 @attrs.frozen(eq=False)
@@ -70,17 +83,11 @@ def jump_sites(path: Path) -> list[JumpSite]:
     return found
 
 
-def room(path: Path) -> int:
-    """How many stretches the page of a path may have."""
-    n = int(path.segments.first_piece.size)
-    return max(LEAST, min(STRETCHES, NUMBERS // (n * 64)))
-
-
-def stretches(path: Path, sites: Sequence[JumpSite]) -> tuple[Index, Index]:
-    """The first and the last segment of every stretch, each a single segment where they are few;
-    every one of `sites` is where a stretch begins."""
+def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, Index]:
+    """The first and the last segment of every stretch, each a single segment where there are no
+    more than `most`; every one of `sites` is where a stretch begins."""
     s = path.segments
-    count, most = len(s), room(path)
+    count = len(s)
     if count <= most:
         each = np.arange(count)
         return each, each
@@ -122,16 +129,17 @@ class Samples:
     last: Index
 
     @classmethod
-    def of(cls, path: Path) -> Samples:
+    def of(cls, path: Path, sizes: PageSizes | None = None) -> Samples:
         """The stretches of a path, and its largest jumps."""
-        sites = jump_sites(path)
-        many = min(JUMPS, room(path) // 2)
+        sizes, sites = sizes or PageSizes(), jump_sites(path)
+        most = sizes.room(path)
+        many = min(sizes.jumps, most // 2)
         if len(sites) > many:
             falls = np.array([abs(j.objective_before - j.objective_after) for j in sites])
             falls = np.where(np.isfinite(falls), falls, 0.0)
             largest = np.sort(np.argsort(-falls, kind="stable")[:many])
             sites = [sites[i] for i in largest.tolist()]
-        first, last = stretches(path, sites)
+        first, last = stretches(path, sites, most)
         return cls(path, sites, first, last)
 
     def __len__(self) -> int:
@@ -194,10 +202,11 @@ class Samples:
         size = max(1, BLOCK // (2 * n))
         for begin in range(0, len(self), size):
             part = slice(begin, min(begin + size, len(self)))
-            alpha, b = self._at_ends(range(2 * part.start, 2 * part.stop))
+            alpha, b = self.at_ends(range(2 * part.start, 2 * part.stop))
             yield part, alpha, b
 
-    def _at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+    def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
+        """alpha (k, n) and b (k, m) at some ends."""
         path, alpha, b = self.path, [], []
         start, stop = self.start, self.stop
         for end in ends:
@@ -207,10 +216,6 @@ class Samples:
             alpha.append(path._alpha_on(int(segment), float(t)))
             b.append(path._b_on(int(segment), float(t)))
         return np.stack(alpha), np.stack(b)
-
-    def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
-        """alpha (k, n) and b (k, m) at some ends."""
-        return self._at_ends(ends)
 
     def travel(self) -> Array:
         """How far alpha of each coordinate goes along the path, jumps included."""

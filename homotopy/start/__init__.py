@@ -1,10 +1,18 @@
-"""Where a path starts: a guess of the solution there, from the convex problem or a path nearby."""
+"""Where a path starts: a guess of the solution there, from the convex problem or a path nearby.
 
-from homotopy.start.convex import ConvexSolution, solve_convex
+* `guess`: what `tracing.first_point` asks for;
+* `convex`: the convex problem, by `pairs` of coordinates or by `newton` steps on an `iterate`;
+* `tables`: its polylines; `tolerances`: every threshold.
+"""
+
+from homotopy.start.convex import ConvexProblem, ConvexSolution, solve_convex
 from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
+from homotopy.start.tolerances import StartTolerances
 
 __all__ = [
+    "ConvexProblem",
     "ConvexSolution",
+    "StartTolerances",
     "carry_over",
     "convex_guess",
     "estimate_border",

@@ -1,4 +1,4 @@
-"""A guess of the convex start, good enough that making it exact is little work."""
+"""A guess of the convex start, so good that making it exact takes little work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import numpy.typing as npt
 
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
-from homotopy.start.convex import solve_convex
+from homotopy.start.convex import ConvexProblem, solve_convex
+from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# How far a response may be off: pairs cost more with every digit, Newton steps on features do not.
-ENOUGH, ENOUGH_ON_FEATURES = 1e-4, 1e-6
-# An alpha within this fraction of its size is at the height of a slope.
-LEVEL = 1e-10
+START_TOLERANCES = StartTolerances()
 
 
 def convex_guess(
@@ -31,9 +29,10 @@ def convex_guess(
 ) -> tuple[Array, Array]:
     """Approximate ``(alpha, b)`` for the falling polylines `snap`, from a given point or none."""
     gram = problem.gram
-    tol = ENOUGH if gram.features() is None else ENOUGH_ON_FEATURES
-    target = problem.target(problem.start)
-    found = solve_convex(gram, problem.border, target, snap, alpha=alpha, b=b, tol=tol, pulse=pulse)
+    by_columns = gram.features() is None
+    tol = START_TOLERANCES.enough if by_columns else START_TOLERANCES.enough_on_features
+    convex = ConvexProblem(gram, problem.border, problem.target(problem.start), snap)
+    found = solve_convex(convex, alpha=alpha, b=b, tol=tol, pulse=pulse)
     return found.alpha, found.b
 
 
@@ -45,7 +44,7 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
     u = np.zeros(alpha.size)
     np.divide(old.slope[rows, j] - alpha, bend, out=u, where=bend > 0.0)
     carried: Array = new.slope_at(rows, j, u)
-    # A slope that was flat tells no response.
+    # A flat slope does not determine the response.
     carried = np.where((bend == 0.0) & (new.curvature[rows, j] > 0.0), alpha, carried)
     i = np.flatnonzero(piece % 2 == 1)
     j = j[i]
@@ -72,7 +71,7 @@ def slack_of_border(
     of its range b is not determined but free in an interval.
     """
     n = alpha.size
-    near = LEVEL * np.maximum(usual, np.abs(alpha))[:, None]
+    near = START_TOLERANCES.level * np.maximum(usual, np.abs(alpha))[:, None]
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
     level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
@@ -91,7 +90,7 @@ def slack_of_border(
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
-    """b for a given alpha: least squares on the coordinates that look to be on a knot."""
+    """b for a given alpha: least squares on the coordinates that seem to be on a knot."""
     border = problem.border
     if border.shape[1] == 0:
         return np.zeros(0)
@@ -99,7 +98,7 @@ def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
     rows, aims = [], []
     for j in range(snap.corner.shape[1]):
         high, low = snap.slope[:, j], snap.slope[:, j + 1]
-        room = 1e-6 * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
+        room = START_TOLERANCES.within * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
         inside = np.flatnonzero((alpha < high - room) & (alpha > low + room))
         inside = inside[np.isfinite(snap.corner[inside, j])]
         rows.append(inside)

@@ -1,4 +1,4 @@
-"""What a plugin, ours or a stranger's, and the engine itself are tested with.
+"""Tools to test a plugin, ours or anybody's, and the engine itself.
 
     from homotopy.testing import check_plugin, hostile_problems
 
@@ -7,6 +7,7 @@ as they come.
 """
 
 from homotopy.testing.conformance import check_plugin
+from homotopy.testing.draw import Draw
 from homotopy.testing.hostile import HostileProblem, hostile_problem, hostile_problems
 
-__all__ = ["HostileProblem", "check_plugin", "hostile_problem", "hostile_problems"]
+__all__ = ["Draw", "HostileProblem", "check_plugin", "hostile_problem", "hostile_problems"]

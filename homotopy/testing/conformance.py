@@ -1,13 +1,13 @@
-"""The conformance check of a plugin, ours or a stranger's.
+"""The conformance check of a plugin, ours or anybody's.
 
     from homotopy.testing import check_plugin
 
     def test_my_plugin():
         check_plugin(MyModel(X, y))
 
-It builds nothing of its own: hand it a model on a small problem (tens of coordinates), and it
-compiles, traces, certifies and reads the path in every way a user can.  Whatever does not hold is
-an `AssertionError` that says what, where and by how much.
+Give it a model on a small problem (tens of coordinates): it compiles, traces, certifies and reads
+the path in every way a user can.  A condition that fails is an `AssertionError` that says what,
+where and by how much.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # Operators and polylines are evaluated twice by different arithmetic; they agree to rounding.
-ROUNDING = 1e-10
+AGREE = 1e-10
 
 
 def check_plugin(model: LossModel, *, tol: float = 1e-8, start: Any = None) -> Path:
@@ -109,7 +109,7 @@ def _check_gram(gram: Gram, name: str) -> None:
             f"{name}: gram.{what} has shape {given.shape}, expected {expected.shape}"
         )
         off = float(np.abs(given - expected).max())
-        assert off <= ROUNDING * size * some.size, (
+        assert off <= AGREE * size * some.size, (
             f"{name}: gram.{what} disagrees with gram.block or gram.column by {off:.3g}"
         )
     lowest = float(np.linalg.eigvalsh(block)[0])
@@ -141,7 +141,7 @@ def _check_declaration(problem: Problem, path: Path, name: str) -> None:
                 assert isinstance(piece, Knot | Jump), f"{name}: polyline returned {piece!r}"
                 given, table = piece.position, snap.corner[:, p // 2]
             value = np.broadcast_to(np.asarray(given, dtype=float), (n,))
-            same = np.isclose(value, table, rtol=ROUNDING, atol=ROUNDING)
+            same = np.isclose(value, table, rtol=AGREE, atol=AGREE)
             assert np.all(same), (
                 f"{name}: piece {p} of the polyline at {problem.model.parameter}={t:.6g} is "
                 f"{value[~same][0]:.6g} for a number and {table[~same][0]:.6g} for a symbolic t; "

@@ -148,7 +148,7 @@ class Draw:
         return y
 
     def twins(self, X: Array, y: Array, other: Array) -> None:
-        """Rows that stand in the same place and want opposite things."""
+        """Rows in the same place with opposite labels."""
         self.note("opposite twins")
         half = self.rng.permutation(len(X))
         first, second = half[: len(X) // 4], half[len(X) // 4 : 2 * (len(X) // 4)]

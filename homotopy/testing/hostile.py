@@ -16,6 +16,7 @@ bind, corners at infinity, several border columns, walls, slanted pieces, forms 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -23,9 +24,8 @@ from typing import Any
 import attrs
 
 from homotopy.model import LossModel
-from homotopy.registry import installed_plugins
+from homotopy.registry import installed_plugins, load_plugin
 from homotopy.testing.draw import Draw
-from homotopy.testing.machines import MACHINES, machine
 from homotopy.testing.programs import PROGRAMS
 
 __all__ = ["HostileProblem", "hostile_problem", "hostile_problems"]
@@ -55,14 +55,26 @@ class HostileProblem:
 
 
 def hostile_problem(seed: int) -> HostileProblem:
-    """The problem with this seed; most are tables for the plugins that are installed."""
-    draw = Draw(seed)
-    plugins = [name for name in MACHINES if name in installed_plugins()]
+    """The problem with this seed; most come from the installed plugins that have a method
+    `hostile` (see `LossModel.hostile`)."""
+    draw, plugins = Draw(seed), _offering()
     if plugins and draw.chance(0.6):
-        name, model, given = machine(draw, draw.pick(*plugins))
+        name, model, given = draw.pick(*plugins).hostile(draw)
     else:
         name, model, given = draw.pick(*PROGRAMS)(draw)
     return HostileProblem(seed, name, model, given)
+
+
+def _offering() -> list[type[LossModel]]:
+    """The installed plugins that draw hostile problems; one that cannot be loaded draws none."""
+    found = []
+    for name in installed_plugins():
+        with contextlib.suppress(Exception):
+            plugin = load_plugin(name)
+            # Its own: the arguments of a subclass may differ.
+            if "hostile" in vars(plugin):
+                found.append(plugin)
+    return found
 
 
 def hostile_problems(seed: int = 0) -> Iterator[HostileProblem]:

@@ -1,4 +1,4 @@
-"""Ugly parametric quadratic programs, written as a stranger would write them.
+"""Ugly parametric quadratic programs, written as a user would write them.
 
 Each is made so that an optimum exists for every t of its span: a feasible point is drawn first and
 the bounds around it, multipliers first and the cost from them.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from homotopy.compilation import by_reference
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.follow import begin_segment, end_segment, follow, seal
 from homotopy.tracker.forking import move_rows, undo
@@ -27,7 +28,6 @@ from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
 from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.rates import corner_now, near_a_of, slope_value
-from homotopy.tracker.reference import by_reference
 from homotopy.tracker.sizes import factor_error, measure
 from homotopy.tracker.state import (
     ACROSS,

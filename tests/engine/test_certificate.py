@@ -266,11 +266,12 @@ def test_slanted_pieces_are_integrated():
 def test_an_alpha_that_a_slanted_piece_has_nowhere():
     """However little is known of u: no u has a negative alpha on a squared hinge."""
     slopes, corners = np.array([[10.0], [0.0]]), np.array([[1.0]])
-    line = slopes, corners, np.ones((2, 2, 1)), np.ones((2, 1, 1)), np.array([[10.0], [0.0]]), 0.0
+    terms, bends = (np.ones((2, 2, 1)), np.ones((2, 1, 1))), np.array([[10.0], [0.0]])
+    line = on.Line(slopes, corners, *terms, bends, np.zeros(1, bool), travel=0.0, flat=1e-12)
 
     @njit
     def far(line, u, alpha):
-        return on.off(on.piece(line, 0, u, 0), u, alpha, 1e13, 10.0)
+        return on.off(on.piece(line, 0, u, 0), u, alpha, 1e13, 10.0, line.flat)
 
     def off(u, alpha):
         return far(line, u, alpha)
@@ -312,10 +313,10 @@ def test_rounding_is_no_break(seed, reason):
 
 def test_a_move_beside_the_border_is_one():
     border = np.array([[1.0], [1.0], [-1.0]])
-    assert _beside_border(3.0 * border[:, 0], border) < 1e-15
-    assert _beside_border(np.array([1.0, 1.0, 2.0]), border) > 1.0
-    assert _beside_border(np.array([1.0, -2.0]), np.zeros((2, 0))) == 2.0
-    assert _beside_border(np.array([1.0, np.inf, 0.0]), border) == np.inf
+    assert _beside_border(3.0 * border[:, 0], border, 1e-12) < 1e-15
+    assert _beside_border(np.array([1.0, 1.0, 2.0]), border, 1e-12) > 1.0
+    assert _beside_border(np.array([1.0, -2.0]), np.zeros((2, 0)), 1e-12) == 2.0
+    assert _beside_border(np.array([1.0, np.inf, 0.0]), border, 1e-12) == np.inf
 
 
 # ---------------------------------------------------------------------- the duality gap

@@ -564,12 +564,12 @@ def other_labels():
 def test_another_problem_or_other_options_are_refused(saved, run, said):
     with pytest.raises(PathError, match=f"trace.npz was made with .*{said}") as caught:
         run().resume(saved)
-    assert "anew" in str(caught.value)
+    assert "again" in str(caught.value)
 
 
 def test_another_version_is_refused(saved, monkeypatch):
     monkeypatch.setattr(module, "source_digest", lambda: "0" * 12)
-    with pytest.raises(PathError, match=r"trace.npz was made by another version.*anew"):
+    with pytest.raises(PathError, match=r"trace.npz was made by another version.*again"):
         Homotopy(case("hinge", 30, 5).model()).resume(saved)
 
 

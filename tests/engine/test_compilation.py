@@ -258,7 +258,7 @@ def test_where_nothing_can_be_written_a_folder_of_the_process_serves(tmp_path):
     out, err = said(run_python(NOWHERE, tmp_path))
     product, folder, others = out.splitlines()
     assert product == "[1. 1. 1.] True"
-    assert err.count("let NUMBA_CACHE_DIR name a folder that can") == 1
+    assert err.count("set NUMBA_CACHE_DIR to a writable folder") == 1
     # It is gone with the process, and functions of other packages are none of our business.
     assert not FilePath(folder).parent.exists()
     assert others.startswith("others: cannot cache function")

@@ -152,7 +152,7 @@ def test_a_full_disk_leaves_the_old_file(path, tmp_path, room):
     before = file.read_bytes()
     assert len(before) > room
     said = run_python(FULL, str(file), str(room))
-    assert "path.npz: cannot be written (File too large); the old file is as it was" in said
+    assert "path.npz: cannot be written (File too large); the old file is unchanged" in said
     assert file.read_bytes() == before
     assert [f.name for f in tmp_path.iterdir()] == ["path.npz"]
 

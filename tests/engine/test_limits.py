@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 from homotopy import Homotopy, ModelError, TraceError, TraceInterrupted, compile_now
-from homotopy.conditional import osqp_solver
+from homotopy.conditional import SolverLimits, osqp_solver
 from homotopy.path import Status
 from homotopy_plugins import HingeRamp, LADRamp
 
@@ -92,18 +93,20 @@ def test_ctrl_c_inside_the_qp_solver_keeps_the_path():
     assert certified(caught.value.path).status is Status.INTERRUPTED
 
 
-def test_osqp_goes_on_in_slices_to_the_same_answer(monkeypatch):
+def limited(**limits):
+    return partial(osqp_solver, limits=SolverLimits(**limits))
+
+
+def test_osqp_goes_on_in_slices_to_the_same_answer():
     whole = Homotopy(noisy(60), d_step="osqp").trace()
-    monkeypatch.setattr("homotopy.conditional.PULSE", 1)
-    sliced = certified(Homotopy(noisy(60), d_step="osqp").trace())
+    sliced = certified(Homotopy(noisy(60), d_step="osqp", solver=limited(pulse=1)).trace())
     assert sliced.objective(0.0) == pytest.approx(whole.objective(0.0), rel=1e-9)
 
 
-def test_osqp_has_a_time_limit(monkeypatch):
+def test_osqp_has_a_time_limit():
     """Its answer may be useless then; what comes out is proven all the same."""
-    monkeypatch.setattr("homotopy.conditional.PULSE", 1)
-    monkeypatch.setattr("homotopy.conditional.SECONDS", 0.0)
-    certified(Homotopy(noisy(60), d_step="osqp").trace())
+    solver = limited(pulse=1, seconds=0.0)
+    certified(Homotopy(noisy(60), d_step="osqp", solver=solver).trace())
 
 
 @pytest.mark.parametrize("path", ["theta", "s"])

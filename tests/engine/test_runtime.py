@@ -11,6 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from homotopy import LinearGram, runtime
+from homotopy.threads import one_thread
 from homotopy.tracker import crossing
 from homotopy.tracker.compiling import source_digest
 
@@ -27,14 +28,14 @@ def blas_threads() -> list[int]:
 def test_small_problems_run_on_one_thread_and_give_the_others_back():
     before = blas_threads()
     assert before
-    with runtime.one_thread(Model(10)):
+    with one_thread(Model(10)):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 
 
 def test_the_last_of_two_traces_lifts_the_limit():
     before = blas_threads()
-    first, second = runtime.one_thread(Model(10)), runtime.one_thread(Model(20))
+    first, second = one_thread(Model(10)), one_thread(Model(20))
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -43,10 +44,9 @@ def test_the_last_of_two_traces_lifts_the_limit():
     assert blas_threads() == before
 
 
-def test_large_problems_keep_their_threads(monkeypatch):
-    monkeypatch.setattr(runtime, "MANY", 5)
+def test_large_problems_keep_their_threads():
     before = blas_threads()
-    with runtime.one_thread(Model(10)):
+    with one_thread(Model(10), many=5):
         assert blas_threads() == before
 
 

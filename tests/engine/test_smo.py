@@ -23,17 +23,22 @@ from homotopy import (
 )
 from homotopy.model import Problem
 from homotopy.model.polyline import Polylines
-from homotopy.start import convex
-from homotopy.start.convex import Tables, solve_convex
+from homotopy.start import ConvexProblem, StartTolerances, convex, newton, solve_convex
+from homotopy.start.pairs import Pairs, sweeps_left
+from homotopy.start.tables import Tables
 
 INF = np.inf
+
+
+def solve(gram, border, target, snap, **options):
+    return solve_convex(ConvexProblem(gram, border, target, snap), **options)
 
 
 def solve_model(model, t=None, **options):
     problem = Problem.compile(model)
     at = problem.start if t is None else t
     snap, target = problem.polylines.at(at), problem.target(at)
-    found = solve_convex(problem.gram, problem.border, target, snap, **options)
+    found = solve(problem.gram, problem.border, target, snap, **options)
     return problem, found, problem.objective(at, found.alpha, found.b, found.u)
 
 
@@ -186,7 +191,7 @@ def test_random_polylines_against_daqp(seed, form, m, walls):
         "sparse": lambda: LinearGram(sp.csr_matrix(phi)),
     }[form]()
     planes, low, high = planes_of(slope, corner)
-    found = solve_convex(gram, border, target, snapshot(pieces, n), tol=1e-9)
+    found = solve(gram, border, target, snapshot(pieces, n), tol=1e-9)
     try:
         best = solve_primal(phi, border, target, planes, low, high)
     except Infeasible:
@@ -322,7 +327,7 @@ def test_a_rising_polyline_is_refused():
     height = np.array([1.0, 1.0, -1.0])
     pieces = (Slope("a", height), Knot("b", 0.0), Slope("c", 0.0))
     with pytest.raises(ModelError, match=r"solve_convex: the polyline of coordinate 2 rises"):
-        solve_convex(DenseGram(np.eye(3)), np.zeros((3, 0)), np.zeros(0), snapshot(pieces, 3))
+        solve(DenseGram(np.eye(3)), np.zeros((3, 0)), np.zeros(0), snapshot(pieces, 3))
 
 
 # ---------------------------------------------------------------------------- degenerate data
@@ -363,7 +368,7 @@ def test_duplicates_zero_rows_and_zero_weights(kind, kernel, intercept, C):
 def test_one_coordinate(intercept, form):
     border = np.ones((1, int(intercept)))
     target = np.zeros(int(intercept))
-    found = solve_convex(form(np.array([[2.0]])), border, target, hinge(3.0, 1), tol=1e-10)
+    found = solve(form(np.array([[2.0]])), border, target, hinge(3.0, 1), tol=1e-10)
     assert found.converged
     assert found.alpha[0] == pytest.approx(0.0 if intercept else 0.5, abs=1e-9)
 
@@ -372,7 +377,7 @@ def test_identical_samples_of_both_classes():
     # u_i = y_i b whatever alpha is: all of them stand at the margin or beyond, none is better.
     y = np.array([1.0, -1.0] * 10)
     gram = DenseGram(np.outer(y, y))
-    found = solve_convex(gram, y[:, None], np.zeros(1), hinge(1.0, 20), tol=1e-9)
+    found = solve(gram, y[:, None], np.zeros(1), hinge(1.0, 20), tol=1e-9)
     assert found.converged
     np.testing.assert_allclose(found.alpha, 1.0)
     assert abs(found.b[0]) <= 1.0 + 1e-9
@@ -380,18 +385,18 @@ def test_identical_samples_of_both_classes():
 
 def test_a_quadratic_form_of_zeros():
     pieces = snapshot((Slope("L", 1.0), Knot("E", 1.0), Slope("R", 0.0)), 4)
-    found = solve_convex(DenseGram(np.zeros((4, 4))), np.zeros((4, 0)), np.zeros(0), pieces)
+    found = solve(DenseGram(np.zeros((4, 4))), np.zeros((4, 0)), np.zeros(0), pieces)
     assert found.converged
     np.testing.assert_array_equal(found.alpha, np.ones(4))
     border = np.array([[1.0], [1.0], [-1.0], [-1.0]])
-    found = solve_convex(DenseGram(np.zeros((4, 4))), border, np.zeros(1), pieces)
+    found = solve(DenseGram(np.zeros((4, 4))), border, np.zeros(1), pieces)
     assert found.converged
     assert border[:, 0] @ found.alpha == 0.0
 
 
 @pytest.mark.parametrize("form", [DenseGram, lambda Q: LinearGram(np.eye(3)[:, :1])])
 def test_a_balance_out_of_reach_ends_unconverged(form):
-    found = solve_convex(form(np.eye(3)), np.ones((3, 1)), np.array([7.0]), hinge(1.0, 3))
+    found = solve(form(np.eye(3)), np.ones((3, 1)), np.array([7.0]), hinge(1.0, 3))
     assert not found.converged
 
 
@@ -403,7 +408,7 @@ def test_iterations_are_bounded(form, intercept):
     gram = DenseGram(phi @ phi.T) if form == "dense" else LinearGram(phi)
     border = problem.y[:, None][:, : int(intercept)]
     for limit in (0, 1, 7):
-        found = solve_convex(
+        found = solve(
             gram, border, np.zeros(int(intercept)), hinge(1e3, 90), tol=1e-12, max_iter=limit
         )
         assert found.iterations <= limit
@@ -472,7 +477,7 @@ def test_only_columns_that_matter_are_computed():
         return kernel_matrix(X[index], X, "rbf", 0.01) * np.outer(y[index], y)
 
     gram = KernelGram(columns, np.ones(600))
-    found = solve_convex(gram, y[:, None], np.zeros(1), hinge(10.0, 600))
+    found = solve(gram, y[:, None], np.zeros(1), hinge(10.0, 600))
     assert found.converged
     assert len(asked) == len(set(asked))
     assert np.count_nonzero(found.alpha) < len(asked) < 200
@@ -485,8 +490,8 @@ def test_columns_may_be_forgotten_on_the_way(intercept):
     Q = kernel_matrix(problem.X, problem.X, "rbf", problem.gamma) * sign
     border, target = problem.y[:, None][:, : int(intercept)], np.zeros(int(intercept))
     small = KernelGram(lambda index: Q[index], np.diagonal(Q), memory=70 * 200 * 8 / 1e6)
-    found = solve_convex(small, border, target, hinge(2.0, 200), tol=1e-6)
-    exact = solve_convex(DenseGram(Q), border, target, hinge(2.0, 200), tol=1e-6)
+    found = solve(small, border, target, hinge(2.0, 200), tol=1e-6)
+    exact = solve(DenseGram(Q), border, target, hinge(2.0, 200), tol=1e-6)
     assert found.converged
     np.testing.assert_allclose(found.u, exact.u, atol=1e-4)
 
@@ -513,8 +518,8 @@ def test_an_operator_without_a_store(m):
     phi = rng.normal(size=(150, 20))
     Q, border = phi @ phi.T, rng.normal(size=(150, m))
     target = np.zeros(m)
-    found = solve_convex(Bare(Q), border, target, hinge(0.5, 150), tol=1e-8)
-    exact = solve_convex(LinearGram(phi), border, target, hinge(0.5, 150), tol=1e-8)
+    found = solve(Bare(Q), border, target, hinge(0.5, 150), tol=1e-8)
+    exact = solve(LinearGram(phi), border, target, hinge(0.5, 150), tol=1e-8)
     assert found.converged
     assert exact.converged
     np.testing.assert_allclose(found.u, exact.u, atol=1e-6)
@@ -528,14 +533,12 @@ def test_every_form_of_the_newton_step(monkeypatch, sparse, setting, m):
     n, d = (40, 60) if setting == "leaning" else (120, 30)
     phi = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    monkeypatch.setattr(convex, "WIDE", 0)
-    monkeypatch.setattr(convex, "DENSE", 1.0)
-    if setting == "conjugate":
-        monkeypatch.setattr(convex, "DIRECT", 0)
-    monkeypatch.setattr(convex._Run, "pairs", None)
+    direct = 0 if setting == "conjugate" else StartTolerances().direct
+    tolerances = StartTolerances(wide=0, dense=1.0, direct=direct)
+    monkeypatch.setattr(convex, "Pairs", None)
     gram = LinearGram(sp.csr_matrix(phi) if sparse else phi)
     border, target = y[:, None][:, :m], np.zeros(m)
-    found = solve_convex(gram, border, target, hinge(1.0, n), tol=1e-6)
+    found = solve(gram, border, target, hinge(1.0, n), tol=1e-6, tolerances=tolerances)
     assert found.converged
     planes = [[(-1.0, 1.0), (0.0, 0.0)]] * n
     free = np.full(n, INF)
@@ -549,8 +552,8 @@ def test_pairs_without_end_give_way_to_newton_steps(intercept):
     problem = case("hinge", 300, 8, C=1e3, kernel="linear", intercept=intercept)
     phi = problem.X * problem.y[:, None]
     border, target = problem.y[:, None][:, : int(intercept)], np.zeros(int(intercept))
-    found = solve_convex(DenseGram(phi @ phi.T), border, target, hinge(1e3, 300))
-    exact = solve_convex(LinearGram(phi), border, target, hinge(1e3, 300), tol=1e-9)
+    found = solve(DenseGram(phi @ phi.T), border, target, hinge(1e3, 300))
+    exact = solve(LinearGram(phi), border, target, hinge(1e3, 300), tol=1e-9)
     assert found.converged
     assert found.iterations < 20 * 300
     np.testing.assert_allclose(found.u, exact.u, atol=2e-2)
@@ -576,16 +579,16 @@ def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
     every coordinate is inside its knot."""
     inside, none, lines, gram = trend(500, order, part)
     tried = []
-    pairs = convex._Run.pairs
+    run = Pairs.run
 
-    def count(run, rows, *, patient):
+    def count(pairs, *, patient):
         assert not patient
-        ended = pairs(run, rows, patient=patient)
-        tried.append(run.iterations)
+        ended = run(pairs, patient=patient)
+        tried.append(pairs.at.iterations)
         return ended
 
-    monkeypatch.setattr(convex._Run, "pairs", count)
-    found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
+    monkeypatch.setattr(Pairs, "run", count)
+    found = solve(gram, none, np.zeros(0), lines, tol=1e-4)
     assert found.converged
     assert found.iterations - tried[0] <= 250
     if part > 1.0 and order == 1:
@@ -593,34 +596,34 @@ def test_trend_filtering_needs_few_newton_steps(monkeypatch, order, part):
 
 
 def test_newton_steps_without_an_end_leave_the_anchor_where_it_was(monkeypatch):
-    monkeypatch.setattr(convex, "NEWTONS", 10)
     spent = []
-    settle = convex._Leaning.settle
+    settle = newton.Leaning.settle
 
     def watch(leaning, sigma):
         before = leaning.alpha
-        status = settle(leaning, sigma)
-        if status == convex.SPENT:
+        ended = settle(leaning, sigma)
+        if ended is newton.Settled.SPENT:
             spent.append(sigma)
             assert leaning.alpha is before
-            whole = leaning.form.gram.matvec(before) + leaning.run.border @ leaning.run.b
+            whole = leaning.form.gram.matvec(before) + leaning.at.border @ leaning.at.b
             np.testing.assert_allclose(leaning.z, whole, atol=1e-9)
-        return status
+        return ended
 
-    monkeypatch.setattr(convex._Leaning, "settle", watch)
+    monkeypatch.setattr(newton.Leaning, "settle", watch)
     _, none, lines, gram = trend(200, 2, 0.1)
-    found = solve_convex(gram, none, np.zeros(0), lines, tol=1e-4)
+    few = StartTolerances(newtons=10)
+    found = solve(gram, none, np.zeros(0), lines, tol=1e-4, tolerances=few)
     assert spent
     assert found.converged
 
 
 def test_pairs_give_up_when_their_pace_promises_no_end():
     falling = [np.inf] + [10.0 ** (4 - 0.5 * k) for k in range(8)]
-    assert convex._sweeps_left(falling[:5]) == 0.0  # too early to tell
-    assert 0.0 < convex._sweeps_left(falling) < 2.0
-    assert convex._sweeps_left([np.inf] + [100.0] * 20) > 1e6
-    assert convex._sweeps_left([np.inf] + [100.0] * 10 + [0.5]) == 0.0
-    assert convex._sweeps_left([np.inf] * 20) == 0.0
+    assert sweeps_left(falling[:5], untried=8) == 0.0  # too early to tell
+    assert 0.0 < sweeps_left(falling, untried=8) < 2.0
+    assert sweeps_left([np.inf] + [100.0] * 20, untried=8) > 1e6
+    assert sweeps_left([np.inf] + [100.0] * 10 + [0.5], untried=8) == 0.0
+    assert sweeps_left([np.inf] * 20, untried=8) == 0.0
 
 
 def test_a_coordinate_beyond_the_end_of_its_piece():
@@ -641,7 +644,7 @@ def test_many_samples_few_features():
     X = rng.normal(size=(20_000, 8))
     y = np.where(X[:, 0] + rng.normal(size=20_000) > 0, 1.0, -1.0)
     gram = LinearGram(X * y[:, None])
-    found = solve_convex(gram, y[:, None], np.zeros(1), hinge(1.0, 20_000), tol=1e-7)
+    found = solve(gram, y[:, None], np.zeros(1), hinge(1.0, 20_000), tol=1e-7)
     assert found.converged
     assert found.iterations < 200
     on_knot = np.count_nonzero((found.alpha > 0.0) & (found.alpha < 1.0))
@@ -653,7 +656,7 @@ def test_features_and_columns_agree_on_the_pieces():
     phi = problem.X * problem.y[:, None]
     border = problem.y[:, None]
     by_features, by_columns = (
-        solve_convex(gram, border, np.zeros(1), hinge(1.0, 400), tol=1e-7)
+        solve(gram, border, np.zeros(1), hinge(1.0, 400), tol=1e-7)
         for gram in (LinearGram(phi), DenseGram(phi @ phi.T))
     )
     pieces = [

@@ -13,7 +13,8 @@ from oracles import kernel_matrix
 from problems import case
 
 from homotopy import DataError, Homotopy, PathError, Truncated, ValidationCurve
-from homotopy.analysis.validation import BLOCK
+from homotopy.analysis.tolerances import AnalysisTolerances
+from homotopy.analysis.validation import validation_curve
 from homotopy_plugins import HingeRamp, LADRamp
 
 LOSS = {
@@ -157,13 +158,12 @@ def test_labels_are_those_of_the_model():
         path.validation_curve(X, np.where(y > 0, "good", "ugly"))
 
 
-def test_many_rows_and_segments_go_in_blocks(monkeypatch):
+def test_many_rows_and_segments_go_in_blocks():
     path = case("hinge", 60, 4, intercept=True, C=4.0).trace()
     X, y = held_out("hinge")
     whole = path.validation_curve(X, y)
-    monkeypatch.setattr("homotopy.analysis.validation.BLOCK", 7 * 2 * 150)
-    assert BLOCK > 7 * 2 * 150
-    parts = path.validation_curve(X, y)
+    assert AnalysisTolerances().block > 7 * 2 * 150
+    parts = validation_curve(path, X, y, block=7 * 2 * 150)
     # Products of other shapes are rounded otherwise.
     np.testing.assert_allclose(whole.start, parts.start, rtol=0, atol=1e-13)
     np.testing.assert_allclose(whole.coefficients, parts.coefficients, rtol=0, atol=1e-14)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from homotopy import DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, PathError, Slope
-from homotopy.report import Report
-from homotopy.report.sampling import Samples, thinned
+from homotopy.report import Report, path_content
+from homotopy.report.sampling import PageSizes, Samples, thinned
 from homotopy_plugins import (
     EfficientFrontier,
     HingeRamp,
@@ -584,12 +584,9 @@ def test_many_rows_features_and_break_points_stay_small(n):
     assert len(report.html.encode()) < LIMIT
 
 
-def test_jumps_that_are_not_marked_are_steps_all_the_same(monkeypatch):
-    from homotopy.report import sampling
-
+def test_jumps_that_are_not_marked_are_steps_all_the_same():
     path = traced(Stairs(40))
-    monkeypatch.setattr(sampling, "JUMPS", 5)
-    data = content(path.report(certify=False))
+    data = content(path_content(path, certify=False, sizes=PageSizes(jumps=5)).report())
     assert len(data["jumps"]) == 5
     assert data["jumpCount"] == 40
     assert any("The 5 largest of 40 jumps" in note for note in data["notes"])
@@ -599,22 +596,19 @@ def test_jumps_that_are_not_marked_are_steps_all_the_same(monkeypatch):
         assert values[k][0] < values[k - 1][2]
 
 
-def test_segments_are_joined_only_where_there_are_very_many(monkeypatch):
-    from homotopy.report import sampling
-
+def test_segments_are_joined_only_where_there_are_very_many():
     path = PATHS["hinge-theta"]()
     whole = Samples.of(path)
     assert whole.whole
-    monkeypatch.setattr(sampling, "STRETCHES", 6)
-    monkeypatch.setattr(sampling, "LEAST", 6)
-    some = Samples.of(path)
+    few = PageSizes(stretches=6, least=6)
+    some = Samples.of(path, few)
     assert len(some) <= 7 < len(whole)
     assert some.start[0] == path.traced[0]
     assert some.stop[-1] == path.traced[1]
     assert np.array_equal(some.stop[:-1], some.start[1:])
     for site in some.sites:
         assert site.after in some.first
-    data = content(path.report(certify=False))
+    data = content(path_content(path, certify=False, sizes=few).report())
     assert any("neighbours are joined" in note for note in data["notes"])
     for k, three in enumerate(chart(data, "objective")["values"]):
         assert three[0] == pytest.approx(path._objective_on(int(some.first[k]), data["start"][k]))

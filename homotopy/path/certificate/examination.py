@@ -1,7 +1,7 @@
-"""Goes along a path, place by place, and keeps account of what holds.
+"""Walks along a path, place by place, and records which conditions hold.
 
-Where two segments meet alpha and b are as a rule the same numbers on both sides; such a point is
-computed once, and on its other side only those that changed their piece are looked at again.
+Where two segments meet, alpha and b are usually the same numbers on both sides; such a point is
+computed once, and on its other side only coordinates that changed their piece are checked again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from homotopy.errors import PathError
 from homotopy.model.affine import Affine
 from homotopy.path.certificate import loops
 from homotopy.path.certificate.holders import Holders
-from homotopy.path.certificate.points import NEAR, Place, Places, Points, Stretch, Walk
+from homotopy.path.certificate.points import Place, Places, Points, Stretch, Walk
 from homotopy.path.certificate.report import Certificate, Tally
-from homotopy.path.certificate.scales import TINY, Known
+from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.stated import Statement
+from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 from homotopy.path.jump_record import JumpRecord
 
 if TYPE_CHECKING:
@@ -37,18 +38,10 @@ SIDES = ("before", "after")
 # Places of one product with Q: this many numbers, but no fewer and no more places than these.
 NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
 # Numbers of one array of corners (half a megabyte stays in the cache).
-CHUNK = 65536
-# A segment shorter than this fraction of the path is too brief to tell standing from leaving.
-BRIEF = 1e-8
-# A coordinate that stands on a jump corner for less than this fraction may be on its way to it.
-LONG = 1e-3
-# A change v of alpha with v'Qv below this fraction of its terms is null to rounding.
-NULL = 1e-13
-# A move so small needs no explanation.
-NOTHING = 1e-12
-# At how many places `Path.objective` is called, at most: it takes a product of its own each time.
-# Fewer on a short path: one in this many places.
-OBJECTIVES, APART = 32, 16
+IN_CACHE = 65536
+# `Path.objective` is called at no more places than this, because each call takes a product; on a
+# short path at one in this many places.
+OBJECTIVES, ONE_IN = 32, 16
 # How many of the largest jumps a sample looks at.
 JUMPS = 2
 
@@ -103,7 +96,7 @@ def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
         failed = [t.failed for t in examination.tallies.values() if t.failed is not None]
         if not failed:
             break
-        # What comes later has a say in the scales: look again without it.
+        # Later segments influence the scales: check again without them.
         count = min(failed)
     return count
 
@@ -160,9 +153,10 @@ class Examination:
 
     def __init__(self, path: Path, tol: float, strict: bool = False) -> None:
         self.path, self.problem, self.tol = path, path.problem, tol
-        # A path spoiled by infinite numbers is to fail, not to warn.
+        self.tolerances = CertificateTolerances()
+        # A path with infinite numbers must fail, not warn.
         with np.errstate(all="ignore"):
-            self.known = Known.of(path, strict)
+            self.known = Known.of(path, self.tolerances, strict)
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
         self.jumps: dict[float, list[JumpRecord]] = {}
@@ -173,7 +167,7 @@ class Examination:
         self.previous: Place | None = None
         self.sides: list[Place] = []
         self.seen: set[float] = set()
-        self.holders = Holders(path.problem)
+        self.holders = Holders(path.problem, self.tolerances)
         self.stood: tuple[int, Points, int] | None = None
         self.since: tuple[int, dict[int, float]] = (-1, {})
 
@@ -189,7 +183,7 @@ class Examination:
         """Every condition, on the whole path."""
         self.span()
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
-        objectives = min(4 + len(places) // APART, OBJECTIVES)
+        objectives = min(4 + len(places) // ONE_IN, OBJECTIVES)
         self.look_at(places, objectives, until_failure)
         for t in sorted(set(self.jumps) - self.seen):
             # The path does not break where a jump is recorded.
@@ -259,15 +253,15 @@ class Examination:
         w = np.ascontiguousarray(self.problem.gram.matmat(alpha).T)
         jumps = np.isin(stretch.places.t, self.times)
         moved = np.append(stretch.follows & ~stretch.equal, True)
-        # Where more is asked for than what holds at every place.
+        # Places at which more is checked than everywhere.
         kept = jumps | measured | moved[:-1] | moved[1:]
         wanted = np.zeros(len(w), bool)
         wanted[base[kept]] = True
-        step = max(1, CHUNK // self.problem.gram.size)
+        step = max(1, IN_CACHE // self.problem.gram.size)
         for start in range(0, len(w), step):
             rows = slice(start, min(start + step, len(w)))
             target = self._target(stretch.places.t[stretch.fresh[rows]])
-            slack = max(NEAR, self.tol)
+            slack = max(self.tolerances.near, self.tol)
             points = Points.of(self.known, stretch, w, rows, target, wanted[rows], slack)
             here = np.flatnonzero((base >= rows.start) & (base < rows.stop))
             self._conditions(stretch, points, here)
@@ -286,22 +280,22 @@ class Examination:
 
     def _conditions(self, stretch: Stretch, points: Points, here: Index) -> None:
         """Every (u_i, alpha_i) on its piece, the border equations, the duality gap."""
-        places, n = points.places, points.u.shape[1]
+        places, n = points.places, points.found.u.shape[1]
         names = {"polyline": (loops.FAR, n), "gap": (loops.GAP, 1)}
-        if points.b.shape[1]:
-            names["border"] = loops.BORDER, points.b.shape[1]
+        if points.given.b.shape[1]:
+            names["border"] = loops.BORDER_OFF, points.given.b.shape[1]
         for name, (column, count) in names.items():
-            residuals = points.answers[:, column]
+            residuals = points.found.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
-        # Those that change their piece where nothing else changes are on the new one as well.
+        # Coordinates that change their piece where nothing else changes must be on the new one too.
         again = here[here != stretch.fresh[stretch.base[here]]]
         places = stretch.places.part(again)
-        self.tallies["polyline"].add_each(points.renamed[again], places.t, places.segment, n)
+        self.tallies["polyline"].add_each(points.found.renamed[again], places.t, places.segment, n)
 
     def _stated(self, places: Places, follows: Bools, batch: int) -> None:
         """The conditions of the problem as its author states it: seen twice, because what rounding
         leaves of a condition depends on how large its numbers are anywhere on the path."""
-        statement = Statement(self.path.model)
+        statement = Statement(self.path.model, self.tolerances.rounded)
         if statement.silent:
             return
         for measure in (False, True):
@@ -349,7 +343,7 @@ class Examination:
                 return
 
     def _crossing(self, points: Points, stretch: Stretch, place: int, row: int) -> None:
-        """Nothing changes branch but at a jump that is recorded."""
+        """Coordinates change branch only at recorded jumps."""
         before = stretch.named[place - 1] if place else stretch.before
         old, new = self.passed[before // 2], self.passed[stretch.named[place] // 2]
         i = np.flatnonzero(old != new)
@@ -363,8 +357,11 @@ class Examination:
         """w and the objective go on from the segment before."""
         (old, w, _, scale), (new, other, _, wide) = last.rows(), p.rows()
         scale, change, step = np.maximum(scale, wide), new - old, other - w
-        move = _beside_border(step / scale, self.problem.border / scale[:, None])
-        if abs(float(change @ step)) <= NULL * float(change**2 @ self.problem.gram.sizes):
+        border, tolerances = self.problem.border / scale[:, None], self.tolerances
+        move = _beside_border(step / scale, border, tolerances.nothing)
+        if abs(float(change @ step)) <= tolerances.null * float(
+            change**2 @ self.problem.gram.sizes
+        ):
             # A direction null to rounding: w is known to the root of that only.
             move = 0.0
         fall = abs(p.objective - last.objective) / max(p.size, last.size)
@@ -381,11 +378,11 @@ class Examination:
         extra = np.zeros(active.size)
         np.divide(1.0, bend[active], out=extra, where=bend[active] > 0.0)
         block = self.problem.gram.block(active, active) + np.diag(extra)
-        # On scales of their own, border included.
-        own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, TINY))
+        # Each on its own scale, border included.
+        own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, SMALLEST))
         rows = self.problem.border[active] / own[:, None]
         left, values, _ = np.linalg.svd(rows, full_matrices=True)
-        free = left[:, int(np.sum(values > 1e-12 * values.max(initial=0.0))) :]
+        free = left[:, int(np.sum(values > self.tolerances.rank * values.max(initial=0.0))) :]
         least = np.linalg.eigvalsh(free.T @ (block / np.outer(own, own)) @ free)[:1]
         t = float(self.path.segments.start[k])
         self.tallies["curvature"].add(float(np.maximum(-least, 0.0).sum()), t, k)
@@ -396,11 +393,11 @@ class Examination:
         self.sides = [*self.sides[:1], point]
 
     def _fall(self) -> None:
-        """The objective falls across a jump, by no less than convexity asks for.
+        """The objective falls across a jump by at least as much as convexity demands.
 
-        Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from
-        a point feasible for it: the objective falls by at least half the square of the move.
-        (A form that is not semidefinite promises no more than that it falls.)
+        Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from a
+        point feasible for it: the objective falls by at least half the square of the move. (If the
+        form is not semidefinite, it only has to fall.)
         """
         if not self.sides:
             return
@@ -415,7 +412,7 @@ class Examination:
         short = owed - (before.objective - after.objective)
         first = here[0].objective_before - before.objective
         last = here[-1].objective_after - after.objective
-        # Objectives that are known up to a constant have a fall all the same.
+        # Objectives known up to a constant still have a known fall.
         recorded = max(abs(first), abs(last)) if before.absolute else abs(first - last)
         off = max(short, recorded, 0.0) / max(before.size, after.size)
         still = any(jump.moved for jump in here) and np.array_equal(moved, u)
@@ -438,9 +435,9 @@ class Examination:
     def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
         """Nothing stays on a jump corner all along a segment without being held there."""
         s, places = self.path.segments, stretch.places.part(here)
-        brief = BRIEF * abs(self.path.traced[1] - self.path.traced[0])
+        brief = self.tolerances.brief * abs(self.path.traced[1] - self.path.traced[0])
         row, k, t = stretch.base[here] - start, places.segment, places.t
-        some, begins = points.answers[row, loops.STANDS] > 0.0, t == s.start[k]
+        some, begins = points.found.answers[row, loops.STANDS] > 0.0, t == s.start[k]
         ends = ~begins & (t == s.stop[k]) & (np.abs(s.stop[k] - s.start[k]) > brief)
         loose = np.zeros(here.size)
         for at in np.flatnonzero(begins | (ends & some)).tolist():
@@ -451,23 +448,23 @@ class Examination:
                 both = points.stays(int(row[at]), other, first)
                 near = self._staying(np.flatnonzero(both.any(axis=0)), int(k[at]))
                 loose[at] = self.holders.loose(points, int(row[at]), near)
-        count = points.u.shape[1] * int(points.known.declared.jump.sum())
+        count = points.found.u.shape[1] * int(points.known.declared.jump.sum())
         self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
 
     def _staying(self, near: Index, k: int) -> Index:
-        """Those of `near`, who stand on a corner all along segment k, that have stood there for
-        long: one that comes up to it slowly cannot be told from it on a short segment."""
+        """Those of `near` (on a corner all along segment k) that have been there for long: on a
+        short segment, one that approaches it slowly looks the same."""
         s, (last, since) = self.path.segments, self.since
         begun = since if last == k - 1 else {}
         self.since = k, {i: begun.get(i, float(s.start[k])) for i in near.tolist()}
-        least = LONG * abs(self.path.traced[1] - self.path.traced[0])
+        least = self.tolerances.long * abs(self.path.traced[1] - self.path.traced[0])
         long = [i for i, t in self.since[1].items() if abs(s.stop[k] - t) > least]
         return np.array(long, dtype=np.int64)
 
 
-def _beside_border(move: Array, border: Array) -> float:
+def _beside_border(move: Array, border: Array, nothing: float) -> float:
     """The largest of `move` without the multiples of the border columns in it: b makes up for
     these, and where a column of features is one of them w is known to its rounding only."""
-    if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > NOTHING:
+    if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > nothing:
         move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
     return float(np.abs(move).max())

@@ -1,4 +1,4 @@
-"""Who holds those in place that stay on a jump corner."""
+"""Which coordinates hold others on a jump corner."""
 
 from __future__ import annotations
 
@@ -9,44 +9,43 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from homotopy.model import Problem
-from homotopy.path.certificate.points import NEAR, Points
+from homotopy.path.certificate.points import Points
+from homotopy.path.certificate.tolerances import CertificateTolerances
 
 __all__ = ["Holders"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.integer[Any]]
 
-# Rows of length 1: what is left of one that is held, and of one that is in the span of others.
-HELD, NULL_ROW = 1e-8, 1e-12
-# Of those that take about as much of what is left, the one that has stayed on its knot.
-ENOUGH = 0.01
-
 
 class Holders:
-    """Who holds a coordinate that stays on a jump corner.
+    """Finds the coordinates that hold another on a jump corner.
 
     i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
     cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
-    own scale.  Those found to hold i are remembered: as long as they stay, i is held.
+    own scale.  The holders found are remembered: while they stay, i is held.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.gram, border = problem.gram, problem.border
+    def __init__(self, problem: Problem, tolerances: CertificateTolerances) -> None:
+        self.gram, border, self.tolerances = problem.gram, problem.border, tolerances
         diag, columns = problem.gram.diag, (border**2).sum(axis=1)
         longest = float(columns.max(initial=0.0))
         weight = (float(diag.max()) or 1.0) / longest if longest > 0.0 else 0.0
         self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
         self.told: set[int] = set()
         self.known: dict[int, npt.NDArray[np.int64]] = {}
-        # How often each has been seen on a knot: those that stay there save looking for others.
+        # How often each has been seen on a knot: choosing those that stay saves searching again.
         self.stayed = np.zeros(diag.size, np.int64)
 
     def loose(self, points: Points, row: int, near: Index) -> int:
-        """How many of `near` are not held in place by the coordinates standing on knots, each of
-        them told once: the path has failed by then."""
-        u, on_knot, count = points.u[row], np.zeros(points.u.shape[1], dtype=bool), 0
-        for knot in points.corners[row, ~points.known.declared.jump]:
-            on_knot |= np.abs(u - knot) <= NEAR * np.maximum(points.scale[row], np.abs(knot))
+        """How many of `near` are not held in place by the coordinates standing on knots, each
+        counted once: by then the path has failed."""
+        u, on_knot, count = points.found.u[row], np.zeros(self.own.size, dtype=bool), 0
+        near_by = self.tolerances.near
+        for knot in points.given.corners[row, ~points.known.declared.jump]:
+            on_knot |= np.abs(u - knot) <= near_by * np.maximum(
+                points.found.scale[row], np.abs(knot)
+            )
         self.stayed += on_knot
         for i in near[self.own[near] > 0.0].tolist():
             known = self.known.get(i, np.zeros(0, np.int64))
@@ -66,13 +65,14 @@ class Holders:
                ) -> npt.NDArray[np.int64]:  # fmt: skip
         """Some of `active` that i is in the span of, `chosen` first, or none.
 
-        One after the other that takes most of what is left of it, with what is left of all of them
-        (a Cholesky factor by rows)."""
+        Greedily, the one that removes most of what is left of i, updating what is left of all (a
+        Cholesky factor by rows)."""
+        held, null_row = self.tolerances.held, self.tolerances.null_row
         try:
             rows = _factor(self._products(chosen, np.append(chosen, i)))
         except np.linalg.LinAlgError:
             rows, chosen = np.zeros((0, 1)), chosen[:0]
-        if chosen.size and 1.0 - float(rows[:, -1] @ rows[:, -1]) <= HELD:
+        if chosen.size and 1.0 - float(rows[:, -1] @ rows[:, -1]) <= held:
             return chosen
         others = np.append(active, i)
         rows = _factor(np.hstack([self._products(chosen, chosen), self._products(chosen, others)]))
@@ -80,12 +80,14 @@ class Holders:
         left = (self.own[others] > 0.0) - np.einsum("ij,ij->j", rows, rows)
         left[:-1][np.isin(active, chosen)] = 0.0
         common = self._products(np.array([i]), active)[0] - rows[:, -1] @ rows[:, :-1]
-        while left[-1] > HELD:
-            gain = np.where(left[:-1] > NULL_ROW, common**2 / np.maximum(left[:-1], NULL_ROW), 0.0)
+        while left[-1] > held:
+            gain = np.where(left[:-1] > null_row, common**2 / np.maximum(left[:-1], null_row), 0.0)
             most = gain.max(initial=0.0)
             if most == 0.0:
                 return chosen[:0]
-            k = int(np.argmax(np.where(gain >= ENOUGH * most, self.stayed[active], -1)))
+            k = int(
+                np.argmax(np.where(gain >= self.tolerances.about * most, self.stayed[active], -1))
+            )
             new = self._products(active[k : k + 1], others)[0] - rows[:, k] @ rows
             new /= np.sqrt(left[k])
             left, common = left - new**2, common - new[-1] * new[:-1]

@@ -10,15 +10,12 @@ import numpy.typing as npt
 
 from homotopy.model import LossModel
 from homotopy.model.polyline import Jump, Slope
-from homotopy.path.certificate.polylines import TINY
+from homotopy.path.certificate.tolerances import CertificateTolerances
 
-__all__ = ["TINY", "TRAVEL", "Declaration", "finite", "fixed", "size"]
+__all__ = ["Declaration", "finite", "fixed", "size"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-# t is found by a division and two sums of rounded numbers: this many more roundings than a corner.
-TRAVEL = 4.0
 
 
 def finite(values: Array) -> Array:
@@ -32,7 +29,7 @@ def size(values: Array) -> Array:
 
 
 def fixed(values: Any, kind: Any = np.float64) -> Any:
-    """What compiled code only reads: of one kind, in one order, never written to."""
+    """An array for compiled code to read: of one type, contiguous, read-only."""
     array = np.ascontiguousarray(values, kind).view()
     array.flags.writeable = False
     return array
@@ -54,15 +51,18 @@ class Declaration:
     corner_terms: Array
 
     @classmethod
-    def of(cls, model: LossModel, n: int, start: float, stop: float) -> Declaration:
+    def of(
+        cls, model: LossModel, n: int, ends: tuple[float, float], tolerances: CertificateTolerances
+    ) -> Declaration:
         """From the polylines at both ends of the path: all is affine in t between them."""
+        start, stop = ends
         pieces = tuple(model.polyline(start))
         first, last = np.empty((len(pieces), n)), np.empty((len(pieces), n))
         for p, (piece, other) in enumerate(zip(pieces, model.polyline(stop), strict=True)):
             first[p], last[p] = _value(piece), _value(other)
         first, last = finite(first), finite(last)
         speed = (last - first) / (stop - start) if stop != start else np.zeros(first.shape)
-        terms = np.stack([np.abs(first - speed * start), TRAVEL * np.abs(speed)])
+        terms = np.stack([np.abs(first - speed * start), tolerances.travel * np.abs(speed)])
         bends = np.zeros((len(pieces) // 2 + 1, n))
         for j, piece in enumerate(pieces[::2]):
             bends[j] = piece.curvature  # type: ignore[union-attr]

@@ -1,26 +1,60 @@
 """One coordinate on its polyline: compiled, and shared with nothing that traces.
 
-`line` is what the polylines are at one t: their slopes and corners (one row for each, one column
-for each coordinate), the terms of these (what is fixed, what goes with the travel of t), the bends
-of the slopes, and the travel.  NaN counts as a failure, so that no comparison may lose it: `more`
-and `less` hand it on.
+NaN counts as a failure, so no comparison may lose it: `more` and `less` propagate it.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
-from homotopy.tracker.compiling import PART
+from homotopy.compilation import PART
+from homotopy.path.certificate.tolerances import SMALLEST
 
-__all__ = ["INLINE", "LEVEL", "TINY", "area", "distance", "ends", "least", "level", "loss",
-           "loss_terms", "more", "off", "piece", "size", "steepest", "terms"]  # fmt: skip
+__all__ = ["INLINE", "Line", "Piece", "area", "corner_terms",
+           "distance", "end_terms", "ends", "least", "level", "loss", "loss_terms",
+           "more", "off", "piece", "size", "steepest"]  # fmt: skip
 
 # Parts of what is compiled as a whole: how, not what, is shared with what traces.
 INLINE = PART | {"forceinline": True}
-# A jump whose height is this fraction of the slopes beside it is none.
-LEVEL = 1e-12
-TINY = float(np.finfo(float).tiny)
+
+
+class Line(NamedTuple):
+    """The polylines at one t.
+
+    Slopes and corners have one row for each, one column for each coordinate; their terms are what
+    is fixed and what goes with the travel of t.  `jump` says which corners are jumps, and a jump
+    of a height below the fraction `flat` is none.
+    """
+
+    slope: Any
+    corner: Any
+    slope_terms: Any
+    corner_terms: Any
+    bends: Any
+    jump: Any
+    travel: float
+    flat: float
+
+
+class Piece(NamedTuple):
+    """A piece seen from a response.
+
+    `place` is the point of it nearest to u, `top` and `bottom` are the heights of the slopes
+    beside it there (one and the same on a slope), `most` and `lowest` those that it has anywhere
+    (a slanted piece has others elsewhere); then its bend, and the terms of its slope and corner.
+    """
+
+    place: float
+    top: float
+    bottom: float
+    most: float
+    lowest: float
+    bend: float
+    slope_terms: float
+    corner_terms: float
 
 
 @njit(**INLINE)
@@ -60,6 +94,38 @@ def terms(table, j, i, travel):  # type: ignore[no-untyped-def]
 
 
 @njit(**INLINE)
+def corner_terms(line, j, i):  # type: ignore[no-untyped-def]
+    """The terms of corner j."""
+    return terms(line.corner_terms, j, i, line.travel)
+
+
+@njit(**INLINE)
+def slope_terms(line, j, i):  # type: ignore[no-untyped-def]
+    """The terms of slope j."""
+    return terms(line.slope_terms, j, i, line.travel)
+
+
+@njit(**INLINE)
+def beside(line, j, i):  # type: ignore[no-untyped-def]
+    """The heights of the slopes left and right of corner j there, and the terms of both."""
+    at = line.corner[j, i] if abs(line.corner[j, i]) < np.inf else 0.0
+    left = height(line.slope[j, i], line.bends[j, i], at)
+    right = height(line.slope[j + 1, i], line.bends[j + 1, i], at)
+    return left, right, max(slope_terms(line, j, i), slope_terms(line, j + 1, i))
+
+
+@njit(**INLINE)
+def end_terms(line, j, i, u):  # type: ignore[no-untyped-def]
+    """The terms of the end of slope j at which u is, or beyond which; 0 if it is inside."""
+    low, high = ends(line.corner, j, i)
+    if j < line.corner.shape[0] and u >= high:
+        return corner_terms(line, j, i)
+    if j > 0 and u <= low:
+        return corner_terms(line, j - 1, i)
+    return 0.0
+
+
+@njit(**INLINE)
 def ends(corner, j, i):  # type: ignore[no-untyped-def]
     """The corners that bound slope j."""
     low = corner[j - 1, i] if j > 0 else -np.inf
@@ -68,41 +134,29 @@ def ends(corner, j, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def piece(line, p, u, i):  # type: ignore[no-untyped-def]
-    """The piece named p: the point of it nearest to u; the heights `top` and `bottom` of the slopes
-    beside it there (one and the same on a slope), the most and the least that it has anywhere (a
-    slanted piece has others elsewhere); its bend; what rounding of slope and corner is measured by.
-    """
-    slope, corner, slope_terms, corner_terms, bends, travel = line
+    """The piece named p, as u sees it."""
     j = p >> 1
     if p & 1:
-        at = corner[j, i]
-        base = at if abs(at) < np.inf else 0.0
-        top, bottom = height(slope[j, i], bends[j, i], base), slope[j + 1, i]
-        bottom = height(bottom, bends[j + 1, i], base)
-        rounding = max(terms(slope_terms, j, i, travel), terms(slope_terms, j + 1, i, travel))
-        # Clipped, so that a response that is none has no place either.
+        at = line.corner[j, i]
+        top, bottom, rounding = beside(line, j, i)
+        # Clipped, so that NaN stays NaN.
         place, high, low = clip(u, at, at), more(top, bottom), less(top, bottom)
-        own = terms(corner_terms, j, i, travel)
-        return place, top, bottom, high, low, 0.0, rounding, own
-    low, high = ends(corner, j, i)
-    place, own, bend = clip(u, low, high), 0.0, bends[j, i]
-    if j < corner.shape[0] and u >= high:
-        own = terms(corner_terms, j, i, travel)
-    elif j > 0 and u <= low:
-        own = terms(corner_terms, j - 1, i, travel)
-    top = height(slope[j, i], bend, place)
-    most, lowest = height(slope[j, i], bend, low), height(slope[j, i], bend, high)
-    rounding = terms(slope_terms, j, i, travel)
-    return place, top, top, most, lowest, bend, rounding, own
+        return Piece(place, top, bottom, high, low, 0.0, rounding, corner_terms(line, j, i))
+    low, high = ends(line.corner, j, i)
+    place, bend, value = clip(u, low, high), line.bends[j, i], line.slope[j, i]
+    top = height(value, bend, place)
+    most, lowest = height(value, bend, low), height(value, bend, high)
+    own = end_terms(line, j, i, u)
+    return Piece(place, top, top, most, lowest, bend, slope_terms(line, j, i), own)
 
 
 @njit(**INLINE)
-def off(piece, u, alpha, u_scale, a_scale):  # type: ignore[no-untyped-def]
+def off(piece, u, alpha, u_scale, a_scale, flat):  # type: ignore[no-untyped-def]
     """How far (u, alpha) is from a piece, relative to these scales."""
     place, top, bottom, most, lowest, bend, rounding, _ = piece
     low, high = less(bottom, top), more(bottom, top)
     # No local optimum sits on a corner at which alpha rises.
-    if bottom - top > LEVEL * max(size(low), rounding):
+    if bottom - top > flat * max(size(low), rounding):
         return np.inf
     nearest = clip(alpha, low, high)
     tall = more(max(abs(alpha), size(nearest)), a_scale)
@@ -116,19 +170,15 @@ def off(piece, u, alpha, u_scale, a_scale):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def _rises(line, j, i):  # type: ignore[no-untyped-def]
     """By how much alpha rises at corner j, and what of it may be rounding."""
-    slope, corner, slope_terms, _, bends, travel = line
-    at = corner[j, i] if abs(corner[j, i]) < np.inf else 0.0
-    below, above = height(slope[j, i], bends[j, i], at), slope[j + 1, i]
-    above = height(above, bends[j + 1, i], at)
-    sizes = max(terms(slope_terms, j, i, travel), terms(slope_terms, j + 1, i, travel))
-    return above - below, LEVEL * max(max(size(below), size(above)), sizes)
+    below, above, sizes = beside(line, j, i)
+    return above - below, line.flat * max(max(size(below), size(above)), sizes)
 
 
 @njit(**PART)
 def rise(line, j, i):  # type: ignore[no-untyped-def]
-    """Whether alpha rises at corner j, and not only rounding makes it seem so."""
+    """Whether alpha rises at corner j by more than rounding."""
     by, rounding = _rises(line, j, i)
-    return by > rounding and abs(line[1][j, i]) < np.inf
+    return by > rounding and abs(line.corner[j, i]) < np.inf
 
 
 @njit(**PART)
@@ -153,9 +203,9 @@ def distance(corner, i):  # type: ignore[no-untyped-def]
 def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
     """``-integral of the polyline from origin to u``.
 
-    Infinite slopes are walls: nothing is lost there, who passes one is told by the gap.
+    Infinite slopes are walls and add no loss; the gap shows whether one was passed.
     """
-    slope, corner, bends = line[0], line[1], line[4]
+    slope, corner, bends = line.slope, line.corner, line.bends
     low, high = less(u, origin), more(u, origin)
     total, left = 0.0, low
     for j in range(slope.shape[0]):
@@ -172,7 +222,7 @@ def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
 def least(line, i):  # type: ignore[no-untyped-def]
     """A place where the loss is least, and whether there is one; else the last corner on the side
     where it falls for ever."""
-    slope, corner, bends = line[0], line[1], line[4]
+    slope, corner, bends = line.slope, line.corner, line.bends
     corners = corner.shape[0]
     anchor = 0.0
     for j in range(corners - 1, -1, -1):
@@ -211,14 +261,14 @@ def least(line, i):  # type: ignore[no-untyped-def]
 def loss_terms(line, u, origin, i):  # type: ignore[no-untyped-def]
     """What the loss changes by where the corners between u and the origin move by the terms that
     they are the sums of."""
-    slope, corner, _, corner_terms, bends, travel = line
+    slope, corner, bends = line.slope, line.corner, line.bends
     low, high, total = min(u, origin), max(u, origin), 0.0
     for j in range(corner.shape[0]):
         at = corner[j, i]
         if low <= at <= high:
             tall = size(height(slope[j, i], bends[j, i], at))
             tall += size(height(slope[j + 1, i], bends[j + 1, i], at))
-            total += tall * terms(corner_terms, j, i, travel)
+            total += tall * corner_terms(line, j, i)
     return total
 
 
@@ -226,7 +276,7 @@ def loss_terms(line, u, origin, i):  # type: ignore[no-untyped-def]
 def steepest(line, u, blur, i):  # type: ignore[no-untyped-def]
     """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes there
     at most."""
-    slope, corner, bends = line[0], line[1], line[4]
+    slope, corner, bends = line.slope, line.corner, line.bends
     top = 0.0
     for j in range(slope.shape[0]):
         low, high = ends(corner, j, i)
@@ -236,14 +286,14 @@ def steepest(line, u, blur, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def _branch(line, jump, p, i):  # type: ignore[no-untyped-def]
+def _branch(line, p, i):  # type: ignore[no-untyped-def]
     """First and last slope of the convex branch of the piece named p (up to the next jumps, but
     those without a height), and where it lies: it ends at its jumps and at walls."""
-    slope, corner = line[0], line[1]
+    slope, corner = line.slope, line.corner
     corners = corner.shape[0]
     first, last = 0, corners
     for j in range(corners):
-        if jump[j] and rise(line, j, i):
+        if line.jump[j] and rise(line, j, i):
             if p > 2 * j + 1:
                 first = j + 1
             elif last == corners:
@@ -267,19 +317,19 @@ def _above(value, bend, alpha, begin, end, sign):  # type: ignore[no-untyped-def
     most, lowest = more(start, stop), less(start, stop)
     if not most > 0.0:
         return 0.0, 0.0
-    part = 1.0 if lowest >= 0.0 else most / max(most - lowest, TINY)
+    part = 1.0 if lowest >= 0.0 else most / max(most - lowest, SMALLEST)
     return 0.5 * (most + max(lowest, 0.0)), part * width
 
 
 @njit(**PART)
-def area(line, jump, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
+def area(line, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
     """The area between alpha and the branch from where it has height alpha to u, how far that is,
     and how high the highest part of it is; infinite where u is beyond the branch by `slack`."""
-    slope, corner, bends = line[0], line[1], line[4]
-    first, last, low, high = _branch(line, jump, p, i)
+    slope, corner, bends = line.slope, line.corner, line.bends
+    first, last, low, high = _branch(line, p, i)
     inside = clip(u, low, high)
-    # A branch that goes on for ever is followed as far as the scale of u: an alpha above all of a
-    # branch is an infinite gap, but what it costs there tells rounding from a mistake.
+    # An unbounded branch is followed as far as the scale of u: an alpha above all of it is an
+    # infinite gap, but its cost up to there distinguishes rounding from an error.
     left, right = max(low, inside - 2.0 * scale), min(high, inside + 2.0 * scale)
     total, length, tallest, edge = 0.0, 0.0, 0.0, 0.0
     for j in range(first, last + 1):

@@ -32,7 +32,7 @@ class Certificate:
     Attributes
     ----------
     checks : tuple of Check
-        Each coordinate is measured on scales of its own (``docs/theory.md``).
+        Each coordinate is measured on its own scales (``docs/theory.md``).
 
         * polyline: distance of every (u_i, alpha_i) to the piece that the path names, the u part
           and the alpha part each relative to the scale of that coordinate;

@@ -1,4 +1,4 @@
-"""What a coordinate is measured by: scales of its own, worked out from alpha and the data.
+"""The scales of each coordinate, computed from alpha and the data.
 
 For the response of coordinate i, next to a corner k,
 
@@ -11,13 +11,13 @@ takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j
 |B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
 cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
 `rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
-``|const| + |rate * t|``.  Nothing of the others enters but through that rounding: a bound
-of 1e12 that never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so
-badly that its own corners are one to it: its scale is at most 1e5 times their least distance, but
-for 16 eps of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A
-border equation may be off by the rounding of its terms on the whole span as well: what goes to 0
-with t came from larger numbers.  An alpha that has no scale of its own (no slope, and b makes up
-for all of its response) has the rounding of the largest border equation and of its response.
+``|const| + |rate * t|``.  Other coordinates enter through that rounding only: a bound of 1e12 that
+never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so badly that
+its own corners are one to it: its scale is at most 1e5 times their least distance, but for 16 eps
+of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A border
+equation may be off by the rounding of its terms on the whole span as well: what goes to 0 with t
+came from larger numbers.  An alpha without a scale (no slope, and b makes up for all of its
+response) has the rounding of the largest border equation and of its response.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.gram import Gram
-from homotopy.path.certificate.lines import TINY, Declaration, fixed, size
+from homotopy.path.certificate.lines import Declaration, fixed, size
+from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["TINY", "Known"]
+__all__ = ["Known"]
 
 Array = npt.NDArray[np.float64]
 
@@ -58,10 +59,11 @@ class Known:
     declared: Declaration
     border: Array
     table: Array
+    tolerances: CertificateTolerances
     strict: bool = False
 
     @classmethod
-    def of(cls, path: Path, strict: bool = False) -> Known:
+    def of(cls, path: Path, tolerances: CertificateTolerances, strict: bool = False) -> Known:
         """From the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.sizes
@@ -69,8 +71,8 @@ class Known:
         rows = np.abs(border).max(axis=1, initial=0.0)
         largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
-        declared = Declaration.of(path.model, diag.size, *path.traced)
-        share = np.maximum(rows / max(float(rows.max()), TINY), declared.moving())
+        declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
+        share = np.maximum(rows / max(float(rows.max()), SMALLEST), declared.moving())
         corner = _smallest_corner(declared, np.array(path.traced))
         table = np.stack(
             [
@@ -84,7 +86,7 @@ class Known:
                 spanned,
             ]
         )
-        return cls(path, declared, fixed(border), fixed(table), strict)
+        return cls(path, declared, fixed(border), fixed(table), tolerances, strict)
 
 
 def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array:

@@ -7,22 +7,21 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.model import LossModel
-from homotopy.path.certificate.lines import TINY
+from homotopy.path.certificate.tolerances import SMALLEST
 
 __all__ = ["Statement"]
 
 Array = npt.NDArray[np.float64]
 
-# Rounding leaves of the numbers that a condition was computed from this part for each root of their
-# count, at a tolerance of 1e-8; the same as for a response.
-ROUNDED = 1e8 * 16.0 * float(np.finfo(float).eps)
-
 
 class Statement:
-    """Asks a model for its residuals and remembers the largest numbers they come from."""
+    """Asks a model for its residuals and remembers the largest numbers they come from.
 
-    def __init__(self, model: LossModel) -> None:
-        self.model = model
+    Rounding leaves the part `rounded` of these, times the root of their count: as of a response.
+    """
+
+    def __init__(self, model: LossModel, rounded: float) -> None:
+        self.model, self.rounded = model, rounded
         self.largest: dict[str, Array] = {}
 
     @property
@@ -32,7 +31,7 @@ class Statement:
 
     def look(self, t: Array, alpha: Array, b: Array, measure: bool) -> dict[str, tuple[Array, int]]:
         """The worst residual at each point and the number of conditions there, by name; with
-        `measure` False only the largest numbers are taken down."""
+        `measure` False only the largest numbers are noted."""
         found: dict[str, tuple[Array, int]] = {}
         for name, part in self.model.residuals(t, alpha, b).items():
             off, terms, others = (np.asarray(v) for v in (part.off, part.terms, part.others))
@@ -49,9 +48,9 @@ class Statement:
                 most = np.maximum(terms, others).max(axis=0)
                 self.largest[name] = np.maximum(most, self.largest.get(name, 0.0))
                 continue
-            rounding = ROUNDED * np.sqrt(1.0 + count) * self.largest[name]
-            scale = np.maximum(np.maximum(terms, rounding), TINY)
+            rounding = self.rounded * np.sqrt(1.0 + count) * self.largest[name]
+            scale = np.maximum(np.maximum(terms, rounding), SMALLEST)
             ratio = np.where(off == 0.0, 0.0, off / scale)
-            # (A number that is none is not 0.)
+            # (NaN is not 0.)
             found[name] = np.where(np.isnan(ratio), np.inf, ratio).max(axis=1), count
         return found

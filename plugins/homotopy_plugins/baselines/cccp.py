@@ -28,9 +28,8 @@ import numpy.typing as npt
 from homotopy import LossModel, ModelError, PathError, Predictor
 from homotopy.model import Problem
 from homotopy.model.polyline import JUMP, KNOT, SEAM, Snapshot
-from homotopy.runtime import one_thread
-from homotopy.start.convex import ConvexSolution, solve_convex
-from homotopy.start.guess import estimate_border
+from homotopy.start import ConvexProblem, ConvexSolution, estimate_border, solve_convex
+from homotopy.threads import one_thread
 
 __all__ = ["CCCPResult", "cccp"]
 
@@ -184,10 +183,9 @@ class _Run:
                 f"{type(problem.model).__name__} is not convex at {problem.model.parameter}="
                 f"{problem.start:g}; give cccp(start=...) an alpha to begin from"
             )
-        found = solve_convex(
-            problem.gram, problem.border, problem.target(problem.start), snap, tol=self.tol
-        )
-        self._keep(found)
+        target = problem.target(problem.start)
+        convex = ConvexProblem(problem.gram, problem.border, target, snap)
+        self._keep(solve_convex(convex, tol=self.tol))
 
     def default_values(self) -> Array:
         """Evenly over the span; one that starts at an infinity starts where a jump is first met."""
@@ -216,7 +214,8 @@ class _Run:
         while rounds < self.max_rounds and sides.tobytes() not in seen:
             seen.add(sides.tobytes())
             lift = (rise * sides).sum(axis=1)
-            convex = attrs.evolve(falling, slope=falling.slope + lift[:, None])
+            lifted = attrs.evolve(falling, slope=falling.slope + lift[:, None])
+            convex = ConvexProblem(problem.gram, problem.border, target, lifted)
             # Who changes side keeps its place on the falling part.
             change, before = lift - before, lift
             moved = np.flatnonzero(change)
@@ -224,9 +223,6 @@ class _Run:
             if moved.size:
                 product += problem.gram.combine(moved, change[moved])
             found = solve_convex(
-                problem.gram,
-                problem.border,
-                target,
                 convex,
                 alpha=self.alpha + change,
                 b=self.b,

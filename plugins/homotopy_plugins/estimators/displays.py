@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from homotopy import Best, DataError, ModelError, ValidationCurve
-from homotopy.plot import GREY, LINED_JUMPS, PALETTE, _axes, _curve_points, _finish
+from homotopy.drawing import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points, finish_axes
 from homotopy_plugins.estimators.machine import Classifies, RobustMachine
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Display:
     figure_: Figure
 
     def _begin(self, ax: Axes | None) -> Axes:
-        ax = _axes(ax, type(self).__name__)
+        ax = axes_for(ax, type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         return ax
 
@@ -232,7 +232,7 @@ class OutlierPathDisplay(Display):
             text = f"chosen: {self.parameter} = {self.chosen:.3g}"
             ax.axvline(at, clip_on=False, **style)
             handles.append(Line2D([], [], label=text, **style))
-        _finish(ax, self.parameter, self.traced, self._heading(named))
+        finish_axes(ax, self.parameter, self.traced, self._heading(named))
         ax.legend(
             handles=handles,
             loc="lower left",
@@ -390,13 +390,13 @@ class RobustnessCurveDisplay(Display):
         ax = self._begin(ax)
         curve, best = self.curve, self.curve.best
         self.fold_lines_ = [
-            ax.plot(*_curve_points(fold), color=LIGHT, linewidth=0.8, zorder=1)[0]
+            ax.plot(*curve_points(fold), color=LIGHT, linewidth=0.8, zorder=1)[0]
             for fold in self.folds
         ]
         first, last = best.interval
         if first != last:
             ax.axvspan(first, last, color=PALETTE[2], alpha=0.18, linewidth=0.0, zorder=0)
-        t, value = _curve_points(curve)
+        t, value = curve_points(curve)
         whole = np.isfinite(value)
         ax.plot(t[whole], value[whole], color=color, linewidth=0.5, alpha=0.5)
         self.line_ = ax.plot(t, value, color=color, linewidth=2.0)[0]
@@ -420,7 +420,7 @@ class RobustnessCurveDisplay(Display):
             taken = self.rule == "one-standard-error"
             self._mark(ax, simplest, "simplest below", "D", PALETTE[1], taken)
         ax.margins(y=0.08)
-        _finish(ax, parameter, curve.traced, f"loss on held-out rows ({curve.loss})")
+        finish_axes(ax, parameter, curve.traced, f"loss on held-out rows ({curve.loss})")
         ax.legend(
             loc="lower left",
             bbox_to_anchor=(0.0, 1.03),

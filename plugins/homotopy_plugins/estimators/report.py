@@ -16,10 +16,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from homotopy import DataError, ModelError
-from homotopy.analysis.report import counted
 from homotopy.report import Content, Report, path_content
 from homotopy.report.content import rounded, validation_chart
 from homotopy.report.sampling import Samples
+from homotopy.wording import counted
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators.machine import RobustMachine

@@ -44,7 +44,7 @@ from homotopy_plugins.estimators.machine import (
 from homotopy_plugins.estimators.proven import Proven, common_part, shortened, tell
 from homotopy_plugins.kernels.checks import positive
 
-__all__ = ["RobustSVCCV", "RobustSVRCV"]
+__all__ = ["RobustSVCCV", "RobustSVRCV", "Watched"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from homotopy import DataError, ModelError
 
 __all__ = [
+    "LARGEST",
     "check_kernel_range",
     "check_length",
     "check_rows",

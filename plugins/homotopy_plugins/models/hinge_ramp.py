@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from homotopy import Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, finite, within_reach
+from homotopy_plugins.kernels.hostile import Made, hostile_table
 from homotopy_plugins.kernels.kernel_model import KernelOptions
 from homotopy_plugins.kernels.labels import signs_of, two_classes
 from homotopy_plugins.models.ramp import BEYOND, RampModel
@@ -104,3 +105,7 @@ class HingeRamp(RampModel):
     def held_out_target(self, y: Any) -> Array:
         """Labels as -1 / +1; those the model was not fitted on are refused."""
         return signs_of(y, self.classes, type(self).__name__)
+
+    @classmethod
+    def hostile(cls, draw: Any) -> Made:
+        return hostile_table(draw, cls, "hinge-ramp", hinge=True)

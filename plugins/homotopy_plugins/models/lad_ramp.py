@@ -18,6 +18,7 @@ from typing import Any, Unpack
 import numpy.typing as npt
 
 from homotopy import Jump, Knot, Slope
+from homotopy_plugins.kernels.hostile import Made, hostile_table
 from homotopy_plugins.kernels.kernel_model import KernelOptions
 from homotopy_plugins.models.regression_ramp import RegressionRamp
 
@@ -75,3 +76,7 @@ class LADRamp(RegressionRamp):
             Jump(self.y + s),
             Slope("O-", -self.cost * theta),
         )
+
+    @classmethod
+    def hostile(cls, draw: Any) -> Made:
+        return hostile_table(draw, cls, "lad-ramp", hinge=False)

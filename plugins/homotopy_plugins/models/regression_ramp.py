@@ -19,7 +19,7 @@ from homotopy_plugins.kernels.checks import (
 from homotopy_plugins.kernels.kernel_model import KernelOptions
 from homotopy_plugins.models.ramp import BEYOND, RampModel
 
-__all__ = ["RegressionRamp"]
+__all__ = ["DEFAULT_STOP", "ROUNDING", "RegressionRamp"]
 
 Array = npt.NDArray[np.float64]
 

@@ -1,9 +1,9 @@
 """Named tuples of arrays that compiled functions share by reference.
 
-Numba hands a named tuple on by value: all the arrays in it, at every call.  With some sixty of them
-that is most of what there is to compile.  `by_reference` stores the tuple once and returns a
-pointer; reading a field is a load from there, and a tuple in a tuple is a pointer again.
-Interpreted it is the tuple itself.
+Numba passes a named tuple by value: all the arrays in it, at every call.  With some sixty of them
+that is most of the code to compile.  `by_reference` stores the tuple once and returns a pointer;
+reading a field is a load from there, and a tuple in a tuple is a pointer again. Interpreted it is
+the tuple itself.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) ->
     if isinstance(kind.target.types[place], types.BaseNamedTuple):
         return pointer
     load = builder.load(pointer)
-    # Nothing is written there any more, so a loop need not read it again.
+    # The tuple never changes, so a loop need not read it again.
     load.set_metadata("invariant.load", builder.module.add_metadata([]))
     return load
 

@@ -1,29 +1,30 @@
-"""Ugly tables for the kernel machines that are installed."""
+"""Ugly tables for kernel machines, drawn by `homotopy.testing.hostile_problem`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy.registry import load_plugin
-from homotopy.testing.draw import Draw
+from homotopy import LossModel
 
-__all__ = ["MACHINES", "machine"]
+if TYPE_CHECKING:
+    from homotopy.testing import Draw
+
+__all__ = ["Made", "hostile_table"]
 
 Array = npt.NDArray[np.float64]
-Made = tuple[str, Any, dict[str, Any]]
+Made = tuple[str, LossModel, dict[str, Any]]
 
-MACHINES = ("hinge-ramp", "lad-ramp")
 KERNELS = ("linear", "linear", "rbf", "rbf", "poly", "precomputed")
 
 
-def machine(draw: Draw, plugin: str) -> Made:
-    """A name, the model and what it is made of."""
+def hostile_table(draw: Draw, kind: Any, plugin: str, *, hinge: bool) -> Made:
+    """A name, a model of the class `kind` and what it is made of; labels for a `hinge` loss, else
+    targets."""
     n, d = draw.count(), draw.pick(1, 2, 3, 5, 12, 100)
-    hinge = plugin == "hinge-ramp"
     n = max(n, 2) if hinge else n
     X = draw.rows(n, d)
     y = draw.labels(X) if hinge else draw.targets(X)
@@ -46,8 +47,7 @@ def machine(draw: Draw, plugin: str) -> Made:
     if kernel != "precomputed" and draw.chance(0.12):
         draw.note("sparse")
         X = sp.csr_matrix(X)
-    plugin_class: Any = load_plugin(plugin)
-    model = plugin_class(X, y, **options)
+    model = kind(X, y, **options)
     border = ", intercept" if options["fit_intercept"] else ""
     name = draw.described(f"{plugin} along {path}", f"{kernel}, n = {n}, d = {d}{border}")
     return name, model, {"plugin": plugin, "X": X, "y": y, **options}

@@ -1,15 +1,15 @@
-"""Compilation on first use, whatever happens meanwhile and wherever its result can be kept.
+"""Compilation on first use that survives Ctrl-C, damaged cache files and read-only folders.
 
 Numba compiles a function when it is first called and keeps the machine code in a folder.  Three
-things that it leaves to chance are seen to here:
+things that Numba leaves to chance are handled here:
 
-* *Ctrl-C.*  A `KeyboardInterrupt` that comes while LLVM calls back into Python is printed and
-  swallowed there, and the compilation goes on without its result ("no compiled object yet").
-  Machine code cannot be left half-way, so the signal waits until it is done, half a minute at the
-  most, once after installation; what was compiled is kept, and the interrupt is raised.
-* *A file that is spoiled*, by a full disk or a machine that went down: the function is compiled
-  again and the file replaced.
-* *No folder that can be written to*: a folder of this process alone.
+* *Ctrl-C.*  A `KeyboardInterrupt` that arrives while LLVM calls back into Python is printed and
+  swallowed there, and the compilation continues without its result ("no compiled object yet"). A
+  compilation cannot be abandoned halfway, so the signal waits until it is done (half a minute at
+  most, once after installation); the result is cached, then the interrupt is raised.
+* *A damaged file*, after a full disk or a crash: the function is compiled again and the file
+  replaced.
+* *No writable folder*: a temporary folder for this process.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any, Self
 __all__ = ["interrupts_held", "protect"]
 
 LOG = logging.getLogger("homotopy")
-# The packages whose compiled functions are kept somewhere in any case.
-OURS = ("homotopy", "homotopy_plugins")
+# Compiled functions of packages whose name starts like this are always cached somewhere.
+OURS = "homotopy"
 
 
 class _Waiting:
-    """A handler of Ctrl-C that lets it wait."""
+    """A handler that holds Ctrl-C back."""
 
     def __init__(self) -> None:
         self.pending = False
@@ -47,7 +47,7 @@ class _Waiting:
 
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait until the end; other threads than the main one never see it anyway."""
+    """Hold Ctrl-C back until the end; only the main thread ever sees it."""
     before, waiting = signal.getsignal(signal.SIGINT), _Waiting()
     try:
         if callable(before) and not isinstance(before, _Waiting):
@@ -65,10 +65,10 @@ def interrupts_held() -> Iterator[None]:
 
 
 def protect(functions: Mapping[str, Any]) -> None:
-    """See to Ctrl-C and to spoiled files for the compiled functions among the values."""
+    """Guard the compiled functions among the values against Ctrl-C and damaged cache files."""
     for function in functions.values():
         cache: Any = getattr(function, "_cache", None)
-        # Whatever is not kept on its own is compiled within one that is.
+        # A function without a cache is compiled within one that has one.
         if getattr(cache, "cache_path", None) and "compile" not in vars(function):
             function.compile = _undisturbed(function.compile)
             cache.load_overload = _forgiving(cache.load_overload, cache)
@@ -85,16 +85,16 @@ def _undisturbed(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forgiving(step: Callable[..., Any], cache: Any) -> Callable[..., Any]:
-    """`step`, or None where the files cannot be read or written; what they hold is forgotten."""
+    """`step`, or None if the files cannot be read or written; their contents are dropped."""
 
     @functools.wraps(step)
     def wrapped(*arguments: Any) -> Any:
         try:
             return step(*arguments)
         except Exception as error:
-            # Unpickling spoiled bytes can raise anything.
+            # Unpickling damaged bytes can raise anything.
             LOG.warning(
-                "compiled code in %s is not usable (%s: %s) and will be made again",
+                "compiled code in %s is not usable (%s: %s) and will be compiled again",
                 cache.cache_path,
                 type(error).__name__,
                 error,
@@ -119,8 +119,8 @@ def _own_folder() -> str:
 
     atexit.register(remove)
     LOG.warning(
-        "no folder for compiled code can be written to, so that every process compiles anew, for "
-        "about half a minute; let NUMBA_CACHE_DIR name a folder that can"
+        "no folder for compiled code is writable, so every process compiles again, for about half "
+        "a minute; set NUMBA_CACHE_DIR to a writable folder"
     )
     return folder
 
@@ -129,7 +129,7 @@ try:
     from numba.core import caching
 
     class _LastResort(caching._CacheLocator):
-        """A folder of this process, for functions of these packages."""
+        """A temporary folder for functions of these packages."""
 
         def __init__(self, function: Any, file: str) -> None:
             self._line, self._file = function.__code__.co_firstlineno, file
@@ -145,7 +145,7 @@ try:
 
         @classmethod
         def from_function(cls, function: Any, file: str) -> Self | None:
-            if function.__module__.split(".")[0] not in OURS:
+            if not function.__module__.startswith(OURS):
                 return None
             try:
                 locator = cls(function, file)
@@ -156,5 +156,5 @@ try:
 
     caching.CacheImpl._locator_classes.append(_LastResort)
 except (ImportError, AttributeError):
-    # Numba's own message it is, then.
+    # Then the user gets Numba's own message.
     pass

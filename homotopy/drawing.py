@@ -1,0 +1,83 @@
+"""What pictures share: colours, axes, and curves that are broken where a path is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.analysis import ValidationCurve
+from homotopy.errors import MissingPackageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "GREY",
+    "LINED_JUMPS",
+    "PALETTE",
+    "VISIBLE",
+    "axes_for",
+    "curve_points",
+    "finish_axes",
+]
+
+Array = npt.NDArray[np.float64]
+
+# Okabe and Ito, told apart with any colour vision; their yellow is too pale for a line.
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#8C8C8C",
+)
+GREY = "#6E6E6E"
+# Up to this many jumps, each gets a vertical line.
+LINED_JUMPS = 12
+# A change below this fraction of the range of a curve cannot be seen and is not marked.
+VISIBLE = 5e-3
+
+
+def axes_for(ax: Axes | None, who: str) -> Axes:
+    """`ax`, or those of a new figure; `who` needs matplotlib."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingPackageError(f"{who} needs matplotlib; install homotopy-qp[plot]") from None
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+    return ax
+
+
+def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
+    """Labels, and t in the direction of travel."""
+    start, stop = traced
+    if start != stop:
+        ax.set_xlim(start, stop)
+    ax.set_xlabel(f"{parameter}, in the direction of travel →")
+    ax.set_ylabel(what)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
+    """t and values through which a curve is drawn, with NaN where it is broken."""
+    c0, c1, c2 = curve.coefficients.T
+    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
+    t: list[float] = []
+    value: list[float] = []
+    for k in range(c0.size):
+        # A parabola needs points in between, a line does not.
+        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
+        inside = c0[k] + w * (c1[k] + w * c2[k])
+        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
+            t.append(np.nan)
+            value.append(np.nan)
+        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
+        value += inside.tolist()
+    return np.array(t), np.array(value)

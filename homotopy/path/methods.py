@@ -1,0 +1,148 @@
+"""The methods of a path that rooms above it answer: its proof, analyses, reports and files.
+
+A path is values (`homotopy.path.path`) and knows none of these.  Each method here is a name and a
+docstring, and imports what answers it when it is called: the only imports of the package that point
+upwards (`tests/engine/test_layers.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy.typing as npt
+
+from homotopy.model import LossModel
+
+if TYPE_CHECKING:
+    from homotopy.analysis.losses import Loss
+    from homotopy.analysis.occupancy import Stays
+    from homotopy.analysis.validation import ValidationCurve
+    from homotopy.forking import Fork
+    from homotopy.path.certificate import Certificate
+    from homotopy.path.path import Path
+    from homotopy.report import Report
+
+__all__ = ["PathMethods"]
+
+
+class PathMethods:
+    """What `Path` is asked and others answer."""
+
+    __slots__ = ()
+
+    @property
+    def _path(self) -> Path:
+        """The same object: a path is what is read."""
+        return cast("Path", self)
+
+    def validation_curve(
+        self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
+    ) -> ValidationCurve:
+        """The mean loss on held-out rows for *every* t of the path, exactly.
+
+        Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere and
+        not on a grid: each sign change is located, the least value is least.  (The model's
+        `decision_function` must be affine in alpha and b, as a kernel expansion is.)
+
+        Parameters
+        ----------
+        X, y
+            Held-out rows, as `decision_function` takes them, and their targets or labels.
+        loss : {"zero-one", "hinge", "absolute", "squared"} or Truncated(cap), optional
+            "zero-one" (the fraction of rows with a wrong sign; f = 0 counts as negative) is
+            piecewise constant in t, "hinge", "absolute" and `homotopy.Truncated` (absolute up to a
+            cap) piecewise linear, "squared" piecewise quadratic.  The default is the model's:
+            "zero-one" for classification, else "absolute".
+        sample_weight : array (N,), optional
+        """
+        from homotopy.analysis.validation import validation_curve
+
+        return validation_curve(self._path, X, y, loss=loss, sample_weight=sample_weight)
+
+    def stays(self, *names: str) -> Stays:
+        """When each coordinate is on one of the named pieces; see `Stays`."""
+        from homotopy.analysis.occupancy import stays
+
+        return stays(self._path, names)
+
+    def fork(self, t: float, side: str = "after") -> Fork:
+        """The optimum at `t` with its factor, from which single rows are moved, taken out or added;
+        see `homotopy.Fork`."""
+        from homotopy.forking import Fork
+
+        return Fork(self._path, t, side)
+
+    def certify(
+        self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None
+    ) -> Certificate:
+        """Check the path from alpha and the data alone; see `Certificate`.
+
+        With `at` (one t or several) only the conditions at those t are checked, on both sides;
+        with `sample` those at about this many points: both ends, some evenly between, both sides of
+        the largest jumps.  Either takes a product or two for each point, where the whole takes one
+        for each break-point.
+        """
+        from homotopy.path.certificate import certify
+
+        return certify(self._path, tol, at, sample)
+
+    def summary(self) -> str:
+        """A readable account: span, break-points, jumps."""
+        from homotopy.analysis.report import summary
+
+        return summary(self._path)
+
+    def report(
+        self,
+        title: str | None = None,
+        *,
+        names: Sequence[Any] | None = None,
+        top: int = 200,
+        certify: bool | int = True,
+    ) -> Report:
+        """The path as one self-contained HTML page: a slider over t, and with it the objective, the
+        sizes of the partition, the jumps and what flips at them, the coordinates that move most,
+        and the certificate in plain words.
+
+        Parameters
+        ----------
+        title : str, optional
+        names : sequence, optional
+            What the first coordinates are called; the others are called by their numbers.
+        top : int
+            How many coordinates the table holds at most.
+        certify : bool or int
+            Whether the path is certified for the page; a number looks at about that many places
+            only (``certify(sample=...)``).
+
+        Returns
+        -------
+        Report
+            ``.write_html(file)``, ``.open()``, ``.html``; it shows itself in a notebook.
+        """
+        from homotopy.report import path_report
+
+        return path_report(self._path, title, names=names, top=top, certify=certify)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
+
+        The file is replaced as a whole or not at all: nothing is lost if the process is killed or
+        the disk is full (`PathError` gives the reason).
+        """
+        from homotopy.path.storage import save
+
+        save(self._path, file)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
+        """Read a path saved by `save`; `model` must be the one that was traced.
+
+        Nothing in the file is trusted or executed: `PathError` if anything is missing, damaged or
+        from another model.
+        """
+        from homotopy.path.storage import load
+
+        return load(cast("type[Path]", cls), file, model)

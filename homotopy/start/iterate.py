@@ -1,0 +1,82 @@
+"""The convex problem, and a solution of it under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.gram import Gram
+from homotopy.model.polyline import Snapshot
+from homotopy.start.tables import Tables
+from homotopy.start.tolerances import StartTolerances
+
+__all__ = ["ConvexProblem", "Iterate", "balance"]
+
+Array = npt.NDArray[np.float64]
+
+
+@attrs.frozen(eq=False)
+class ConvexProblem:
+    """Find alpha and b with ``u = Q alpha + B b``, ``B^T alpha = e`` and every ``(u_i, alpha_i)``
+    on a falling polyline.
+
+    Parameters
+    ----------
+    gram, border, target
+        Q, B of shape (n, m) and e of shape (m,).
+    snap : Snapshot
+        Corners at an infinity cut off what lies beyond them; a finite jump is refused.
+    """
+
+    gram: Gram
+    border: Array
+    target: Array
+    snap: Snapshot
+
+
+@attrs.define(eq=False)
+class Iterate:
+    """A solution under way: alpha, b and the product Q alpha."""
+
+    gram: Gram
+    border: Array
+    target: Array
+    tables: Tables
+    tol: float
+    limit: int
+    alpha: Array
+    b: Array
+    product: Array
+    pulse: Callable[[], object]
+    iterations: int = 0
+
+    @property
+    def tolerances(self) -> StartTolerances:
+        """Those of the tables."""
+        return self.tables.tolerances
+
+    def violation(self) -> float:
+        """How far the responses are off."""
+        return self.tables.violation(self.alpha, self.product + self.border @ self.b)
+
+    def short(self) -> Array:
+        """What ``B^T alpha`` lacks, 0 where that is rounding."""
+        lack = self.target - balance(self.border, self.alpha)
+        rounding = self.tolerances.balanced * self.weight(self.alpha)
+        return np.where(np.abs(lack) <= rounding, 0.0, lack)
+
+    def weight(self, alpha: Array) -> Array:
+        """What the balance is made of; at least one alpha, where all of them have shrunk to 0."""
+        point = self.tables.point
+        one = float(np.abs(point[np.isfinite(point)]).max(initial=0.0))
+        border = np.abs(self.border)
+        total = balance(border, np.abs(alpha)) + np.abs(self.target)
+        return np.asarray(total + one * border.max(axis=0, initial=0.0))
+
+
+def balance(border: Array, alpha: Array) -> Array:
+    """``B^T alpha``, without BLAS: on few columns its threads cost more than they save."""
+    return np.asarray(np.einsum("ij,i->j", border, alpha))

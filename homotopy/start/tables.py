@@ -1,0 +1,211 @@
+"""The polylines of a convex problem, read as u over alpha.
+
+For growing alpha each is a falling line ``u = place - rate * alpha``, broken at points.  A knot is
+a piece of rate 0, a slanted piece has rate 1 / curvature, a flat slope is a point at which u falls
+by a step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from homotopy.compilation import protect
+from homotopy.errors import ModelError
+from homotopy.model.polyline import Snapshot
+from homotopy.start.tolerances import StartTolerances
+
+__all__ = ["OPTIONS", "Tables"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
+# Every wrapper, every min and max is one more thing to compile.
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+
+
+@attrs.frozen(eq=False)
+class Tables:
+    """Every polyline read as u over alpha.
+
+    Between ``point[i, p - 1]`` and ``point[i, p]`` (rising; rows are filled up with +inf) the
+    response is ``place[i, p] - rate[i, p] * alpha``.  An infinite place closes that side.  A
+    position is coded ``2 p`` inside piece p and ``2 p + 1`` on point p.
+    """
+
+    point: Array
+    place: Array
+    rate: Array
+    tolerances: StartTolerances
+
+    @classmethod
+    def of(cls, snap: Snapshot, tolerances: StartTolerances | None = None) -> Tables:
+        """From the polylines at one t; ModelError where one of them rises."""
+        tolerances = tolerances or StartTolerances()
+        n, k = snap.corner.shape
+        near = tolerances.same * float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
+        point, place = np.empty((n, 2 * k + 2)), np.empty((n, 2 * k + 3))
+        rate = np.zeros((n, 2 * k + 3))
+        slope, corner = np.ascontiguousarray(snap.slope), np.ascontiguousarray(snap.corner)
+        curvature = np.ascontiguousarray(snap.curvature)
+        widest = _tabulate(slope, corner, curvature, near, point, place, rate)
+        if widest < 0:
+            raise ModelError(
+                f"solve_convex: the polyline of coordinate {-1 - widest} rises; only falling "
+                "polylines (knots, no jumps) make a convex problem"
+            )
+        return cls(
+            np.ascontiguousarray(point[:, :widest]),
+            np.ascontiguousarray(place[:, : widest + 1]),
+            np.ascontiguousarray(rate[:, : widest + 1]),
+            tolerances,
+        )
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Points, places and rates, as compiled code takes them."""
+        return self.point, self.place, self.rate
+
+    def scale(self) -> float:
+        """The median distance of corners from 0 (the largest where that is 0, 1 if all are)."""
+        size = np.abs(self.place[np.isfinite(self.place)])
+        if size.size == 0:
+            return 1.0
+        return float(np.median(size)) or float(size.max()) or 1.0
+
+    def steepness(self, diag: Array) -> float:
+        """A first sigma, such that most coordinates lean at alpha = u = 0."""
+        if self.point.shape[1] > 1:
+            last = np.where(np.isfinite(self.point), self.point, -np.inf).max(axis=1)
+            span = (last - self.point[:, 0])[np.isfinite(last)]
+            if np.any(span > 0.0):
+                return self.tolerances.lean * float(np.median(span[span > 0.0])) / self.scale()
+        return 1.0 / float(np.median(diag[diag > 0.0])) if np.any(diag > 0.0) else 1.0
+
+    def locate(self, alpha: Array) -> Index:
+        """The code of each position."""
+        below = (self.point < alpha[:, None]).sum(axis=1)
+        on = np.any(self.point == alpha[:, None], axis=1)
+        return np.asarray(2 * below + on, dtype=np.int64)
+
+    def clip(self, alpha: Array) -> Array:
+        """alpha moved into the range of its polyline, and onto a point that it only just misses."""
+        n, width = self.point.shape
+        if width == 0:
+            return alpha.copy()
+        every, count = np.arange(n), np.isfinite(self.point).sum(axis=1)
+        last = self.point[every, np.maximum(count - 1, 0)]
+        low = np.where(self.place[:, 0] == np.inf, self.point[:, 0], -np.inf)
+        high = np.where((count > 0) & (self.place[every, count] == -np.inf), last, np.inf)
+        inside, rounding = np.clip(alpha, low, high), 4.0 * self.tolerances.same
+        for at in self.point.T:
+            near = np.isfinite(at) & (np.abs(inside - at) <= rounding * np.abs(at))
+            inside[near] = at[near]
+        return inside
+
+    def around(self, alpha: Array) -> tuple[Index, Index, Array, Array]:
+        """The pieces below and above each position (one and the same inside a piece), and the
+        least and the largest response allowed there."""
+        code, every = self.locate(alpha), np.arange(alpha.size)
+        below, above = code // 2, code // 2 + code % 2
+        low = self.place[every, above] - self.rate[every, above] * alpha
+        high = self.place[every, below] - self.rate[every, below] * alpha
+        return below, above, low, high
+
+    def violation(self, alpha: Array, u: Array) -> float:
+        """The largest distance of a response from what its polyline allows at alpha."""
+        _, _, low, high = self.around(alpha)
+        return float(np.maximum(low - u, u - high).max(initial=0.0))
+
+    def meet(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
+        """Write alpha as a function of z where knots lean, and ``-d alpha / d z``."""
+        lean = 1.0 / sigma
+        _meet(z - lean * anchor, lean, *self.arrays, alpha, stiffness)
+
+    def extend(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
+        """As `meet`, but every coordinate stays on the piece of its anchor, beyond its ends if need
+        be; from a point it goes where z, beyond what the point allows, drives it."""
+        below, above, low, high = self.around(anchor)
+        piece = np.where(z < low, above, below)
+        stiffness[:] = 1.0 / (1.0 / sigma + self.rate[np.arange(z.size), piece])
+        stiffness[(below < above) & (low <= z) & (z <= high)] = 0.0
+        alpha[:] = anchor + stiffness * (np.clip(z, low, high) - z)
+
+
+@njit(**OPTIONS)
+def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: ignore[no-untyped-def]
+    """Fill the tables from the right end of each polyline; return the largest number of points,
+    or -1 - i where polyline i rises.  Corners of height zero vanish."""
+    n, corners = corner.shape
+    widest = 0
+    for i in range(n):
+        first, last = 0, corners
+        while first < corners and corner[i, first] == -np.inf:
+            first += 1
+        while last > first and corner[i, last - 1] == np.inf:
+            last -= 1
+        count = 0
+        place[i, 0] = np.inf
+        # Two ends of each slope; those of a flat one are the same point.
+        for end in range(2 * last + 1, 2 * first - 1, -1):
+            j, right = end // 2, end % 2
+            bend, height = curvature[i, j], slope[i, j]
+            if bend > 0.0:
+                if right == 0:
+                    place[i, count] = height / bend
+                    rate[i, count] = 1.0 / bend
+                at = corner[i, j - 1 + right] if first - right < j < last + 1 - right else np.inf
+                height -= bend * at
+            if abs(height) < np.inf:
+                if count == 0 or height > point[i, count - 1] + near:
+                    point[i, count] = height
+                    count += 1
+                elif height < point[i, count - 1] - near:
+                    return -1 - i
+                place[i, count] = -np.inf
+                rate[i, count] = 0.0
+            if right == 0 and j > first:
+                place[i, count] = corner[i, j - 1]
+                rate[i, count] = 0.0
+        for p in range(count, point.shape[1]):
+            point[i, p] = np.inf
+            place[i, p + 1] = -np.inf
+        if count > widest:
+            widest = count
+    return widest
+
+
+@njit(**OPTIONS)
+def _meet(rest, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
+    """Where the rising lines ``u = rest + lean * alpha`` meet the polylines: alpha, and
+    ``-d alpha / d rest``."""
+    points = point.shape[1]
+    for i in range(rest.size):
+        p = 0
+        bend = lean + rate[i, 0]
+        x = (place[i, 0] - rest[i]) / bend
+        while p < points and x >= point[i, p]:
+            x = point[i, p]
+            p += 1
+            y = (place[i, p] - rest[i]) / (lean + rate[i, p])
+            # On the point itself where the next piece is met before it begins.
+            bend = np.inf
+            if y <= x:
+                break
+            x = y
+            bend = lean + rate[i, p]
+        alpha[i] = x
+        stiffness[i] = 1.0 / bend
+
+
+protect(globals())

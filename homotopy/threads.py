@@ -1,0 +1,54 @@
+"""How many threads linear algebra uses."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from homotopy.gram import Gram
+
+__all__ = ["one_thread"]
+
+# From this many coordinates on, products are long enough for several threads.
+MANY = 20_000
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+class _OneThread:
+    """Traces in several Python threads share the limit; the last to leave lifts it."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: AbstractContextManager[Any] = nullcontext()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.__exit__(None, None, None)
+
+
+_ONE_THREAD = _OneThread()
+
+
+def one_thread(model: Any, many: int = MANY) -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread: on short vectors, several only wait for each other."""
+    gram = getattr(model, "gram", None)
+    if not isinstance(gram, Gram) or gram.size > many:
+        return nullcontext()
+    return _ONE_THREAD
