@@ -12,7 +12,7 @@ the same result.)
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
@@ -24,7 +24,11 @@ OUTER: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 # Called by compiled functions only.
 PART = OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+# How the symbols of our own functions begin: a call to one that is missing would go nowhere.
+OURS = "_ZN8homotopy"
+
 try:
+    from llvmlite.binding import Linkage
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, Flags
 
@@ -43,25 +47,33 @@ try:
             self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
             self._finalized = True
 
-        def _called(self, seen: dict[int, Any]) -> Iterator[Any]:
-            """Every library that this one needs, each once."""
+        def _called(self, seen: dict[int, Any]) -> dict[int, Any]:
+            """Every library that this one needs, itself included, each once."""
+            seen[id(self)] = self
             for library in self._linking_libraries:
                 if id(library) not in seen:
                     seen[id(library)] = library
-                    yield library
                     if isinstance(library, _PartLibrary):
-                        yield from library._called(seen)
-
-        def _own_module(self) -> Any:
-            return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+                        library._called(seen)
+            return seen
 
         def _get_module_for_linking(self) -> Any:
             if self._whole is None:
-                self._whole = self._own_module().clone()
-                for library in self._called({id(self): self}):
-                    is_part = isinstance(library, _PartLibrary)
-                    module = library._own_module() if is_part else library._get_module_for_linking()
-                    self._whole.link_in(module, preserve=True)
+                called = self._called({}).values()
+                whole = self._final_module.clone()
+                # Parts first: what may be left out where nothing asks for it yet comes last.
+                for library in called:
+                    if isinstance(library, _PartLibrary) and library is not self:
+                        whole.link_in(library._final_module, preserve=True)
+                for library in called:
+                    if not isinstance(library, _PartLibrary):
+                        whole.link_in(library._get_module_for_linking(), preserve=True)
+                for function in whole.functions:
+                    if function.is_declaration and function.name.startswith(OURS):
+                        raise RuntimeError(f"{function.name} was not linked")
+                    if not function.is_declaration and function.linkage == Linkage.external:
+                        function.linkage = "linkonce_odr"
+                self._whole = whole
             return self._whole
 
         def get_pointer_to_function(self, name: str) -> int:

@@ -19,7 +19,7 @@ LAYERS = (
     ("progress", "gram"),
     ("model", "threads"),
     ("registry", "conditional", "diagnosis", "start", "path", "tracker"),
-    ("analysis", "runtime", "descent", "checkpoint"),
+    ("analysis", "runtime", "descent", "checkpoint", "forking"),
     ("drawing",),
     ("plot", "report"),
     ("tracing",),
