@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -232,19 +231,11 @@ class Rows:
             self._used += 1
 
 
-@attrs.define(eq=False)
 class Pairs:
     """Moves an iterate by pairs; `rows` is a Gram operator with a row cache, or `Rows`."""
 
-    at: Iterate
-    rows: Any
-    state: Coordinates = attrs.field(init=False)
-    v: Array = attrs.field(init=False)
-    tol: float = attrs.field(init=False)
-    fetched: int = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        at = self.at
+    def __init__(self, at: Iterate, rows: Any) -> None:
+        self.at, self.rows = at, rows
         n, m = at.border.shape
         inverse = 1.0 / at.border[:, 0] if m else np.ones(n)
         self.tol = at.tol * float(np.abs(inverse).min())
