@@ -5,8 +5,8 @@
 * `protection`: Ctrl-C during a compilation, damaged files, read-only folders.
 """
 
-from homotopy.compilation.options import OUTER, PART, SUM, digest
+from homotopy.compilation.options import FAST, OUTER, PART, SUM, digest
 from homotopy.compilation.protection import interrupts_held, protect
 from homotopy.compilation.reference import by_reference
 
-__all__ = ["OUTER", "PART", "SUM", "by_reference", "digest", "interrupts_held", "protect"]
+__all__ = ["FAST", "OUTER", "PART", "SUM", "by_reference", "digest", "interrupts_held", "protect"]

@@ -16,13 +16,18 @@ from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-__all__ = ["OUTER", "PART", "SUM", "digest"]
+__all__ = ["FAST", "OUTER", "PART", "SUM", "digest"]
 
 # Nothing is allocated in compiled code, so nothing need be counted; a division by zero is an
-# infinity.
-OUTER: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+# infinity; every wrapper is one more thing to compile.
+OUTER: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
 # Called by compiled functions only.
-PART = OUTER | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+PART = OUTER | {"no_cpython_wrapper": True}
 
 # How the symbols of our own functions begin: a call to one that is missing would go nowhere.
 OURS = "_ZN8homotopy"
@@ -122,7 +127,8 @@ except ImportError:
     pass
 
 # Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
-SUM = PART | {"fastmath": {"reassoc", "contract", "nsz"}}
+FAST = {"reassoc", "contract", "nsz"}
+SUM = PART | {"fastmath": FAST}
 
 
 def digest(files: Iterable[str | FilePath]) -> str:

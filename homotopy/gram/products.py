@@ -1,22 +1,15 @@
-"""Compiled sums of rows, and how everything compiled here is compiled."""
+"""Compiled sums of rows."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-from homotopy.compilation import protect
+from homotopy.compilation import FAST, OUTER, protect
 
-__all__ = ["FAST", "OPTIONS", "weighted_rows"]
-
-# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
-FAST = {"reassoc", "contract", "nsz"}
-# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
-OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+__all__ = ["weighted_rows"]
 
 
-@njit(**OPTIONS, fastmath=FAST)
+@njit(**OUTER, fastmath=FAST)
 def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
     """``out += sum_k weights[k] * matrix[rows[k]]``, four rows at a time."""
     count, n = rows.size, out.size

@@ -9,23 +9,19 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from homotopy.compilation import protect
+from homotopy.compilation import OUTER, PART, protect
 from homotopy.gram import Gram
 from homotopy.start.iterate import Iterate
-from homotopy.start.tables import OPTIONS
 
 __all__ = ["Pairs", "Rows", "sweeps_left"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Called by the compiled functions here only.
-CALLED = OPTIONS | {"no_cpython_wrapper": True}
 # How a compiled run of pairs ended.
 PAIRS_DONE, PAIRS_MISSING, PAIRS_LIMIT, PAIRS_STUCK, PAIRS_GOING = 0, 1, 2, 3, 4
 # Larger than every gain, and can still be multiplied.
@@ -56,7 +52,7 @@ class Coordinates(NamedTuple):
     flat: float
 
 
-@njit(**CALLED)
+@njit(**PART)
 def _move(i, way, length, state):  # type: ignore[no-untyped-def]
     """Move ``B_i alpha_i`` in the direction `way` (1 or -1) by `length` inside the piece that lies
     there, or to its end; return by how much alpha_i moved.  Then note its bounds."""
@@ -88,7 +84,7 @@ def _move(i, way, length, state):  # type: ignore[no-untyped-def]
     return now - before
 
 
-@njit(**CALLED, fastmath={"nnan", "nsz"})
+@njit(**PART, fastmath={"nnan", "nsz"})
 def _extremes(v, bounds):  # type: ignore[no-untyped-def]
     """The largest ``low - v`` and the smallest ``high - v``."""
     top, bottom = -np.inf, np.inf
@@ -99,7 +95,7 @@ def _extremes(v, bounds):  # type: ignore[no-untyped-def]
     return top, bottom
 
 
-@njit(**CALLED)
+@njit(**PART)
 def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
     """``(i, k, length, off)``: ``B_i alpha_i`` is to grow by `length`, ``B_k alpha_k`` to fall.
 
@@ -136,7 +132,7 @@ def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
     return i, k, length, off
 
 
-@njit(**CALLED)
+@njit(**PART)
 def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
     """As `_choose_pair` without a border: the one coordinate with the largest gain."""
     best = worst = length = 0.0
@@ -158,7 +154,7 @@ def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
     return i, -1, length, worst
 
 
-@njit(**OPTIONS)
+@njit(**OUTER)
 def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[no-untyped-def]
     """Move pairs, or where `short` is empty one coordinate at a time, to the best length or to the
     next point of either polyline.
@@ -235,19 +231,11 @@ class Rows:
             self._used += 1
 
 
-@attrs.define(eq=False)
 class Pairs:
     """Moves an iterate by pairs; `rows` is a Gram operator with a row cache, or `Rows`."""
 
-    at: Iterate
-    rows: Any
-    state: Coordinates = attrs.field(init=False)
-    v: Array = attrs.field(init=False)
-    tol: float = attrs.field(init=False)
-    fetched: int = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        at = self.at
+    def __init__(self, at: Iterate, rows: Any) -> None:
+        self.at, self.rows = at, rows
         n, m = at.border.shape
         inverse = 1.0 / at.border[:, 0] if m else np.ones(n)
         self.tol = at.tol * float(np.abs(inverse).min())

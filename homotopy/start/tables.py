@@ -7,31 +7,20 @@ by a step.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from homotopy.compilation import protect
+from homotopy.compilation import OUTER, protect
 from homotopy.errors import ModelError
 from homotopy.model.polyline import Snapshot
 from homotopy.start.tolerances import StartTolerances
 
-__all__ = ["OPTIONS", "Tables"]
+__all__ = ["Tables"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-
-# Nothing is allocated, so nothing need be counted; a division by zero is an infinity.
-# Every wrapper, every min and max is one more thing to compile.
-OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-    "_nrt": False,
-}
 
 
 @attrs.frozen(eq=False)
@@ -142,7 +131,7 @@ class Tables:
         alpha[:] = anchor + stiffness * (np.clip(z, low, high) - z)
 
 
-@njit(**OPTIONS)
+@njit(**OUTER)
 def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: ignore[no-untyped-def]
     """Fill the tables from the right end of each polyline; return the largest number of points,
     or -1 - i where polyline i rises.  Corners of height zero vanish."""
@@ -185,7 +174,7 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
     return widest
 
 
-@njit(**OPTIONS)
+@njit(**OUTER)
 def _meet(rest, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
     """Where the rising lines ``u = rest + lean * alpha`` meet the polylines: alpha, and
     ``-d alpha / d rest``."""

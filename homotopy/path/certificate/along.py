@@ -8,7 +8,7 @@ from numba import njit
 
 from homotopy.compilation import OUTER, protect
 
-__all__ = ["Here", "Recorded", "Rows", "Wanted", "enter"]
+__all__ = ["Here", "Recorded", "Rows", "enter"]
 
 
 class Recorded(NamedTuple):
@@ -27,16 +27,6 @@ class Recorded(NamedTuple):
     rate: Any
     bends: Any
     passed: Any
-
-
-class Wanted(NamedTuple):
-    """Places: t of a segment, and how far along it that is; `same` are those where the segment
-    before has just ended, with the same b."""
-
-    segment: Any
-    t: Any
-    weight: Any
-    same: Any
 
 
 class Here(NamedTuple):
@@ -63,14 +53,15 @@ class Rows(NamedTuple):
 
 
 @njit(**OUTER)
-def enter(path, places, here, out):  # type: ignore[no-untyped-def]
-    """alpha and the pieces at one place after the other, as long as there is room.
+def enter(path, here, segment, t, weight, same, out):  # type: ignore[no-untyped-def]
+    """alpha and the pieces at one place after the other: t of a segment, `weight` along it.
 
-    Where alpha is the same as at the place before, the row is not kept again.
+    `same` are places where the segment before has just ended, with the same b.  Where alpha is the
+    same as at the place before as well, the row is not kept again.
     """
     piece, flat, rows = here.piece, here.flat, 0
-    for k in range(places.segment.size):
-        s, alpha, along = places.segment[k], out.alpha[rows], places.weight[k]
+    for k in range(segment.size):
+        s, alpha, along = segment[k], out.alpha[rows], weight[k]
         begin, end = here.done[0], max(here.done[0], path.event[s + 1])
         before = out.named[k - 1] if k else here.named
         here.done[0] = end
@@ -86,10 +77,10 @@ def enter(path, places, here, out):  # type: ignore[no-untyped-def]
                 out.crossed[k] = True
         for i in range(piece.size):
             out.named[k, i] = piece[i]
-            alpha[i] = flat[1, i] * places.t[k] + flat[0, i]
+            alpha[i] = flat[1, i] * t[k] + flat[0, i]
         for a in range(path.offset[s], path.offset[s + 1]):
             alpha[path.active[a]] = (1.0 - along) * path.first[a] + along * path.final[a]
-        if places.same[k]:
+        if same[k]:
             other, alike = out.alpha[rows - 1] if rows else here.alpha, True
             for i in range(piece.size):
                 alike = alike and alpha[i] == other[i]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.path.certificate import loops
-from homotopy.path.certificate.along import Here, Recorded, Rows, Wanted, enter
+from homotopy.path.certificate.along import Here, Recorded, Rows, enter
 from homotopy.path.certificate.lines import finite, fixed, size
 from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances, settings
@@ -122,8 +122,8 @@ class Walk:
             equal=np.zeros(count, bool),
             crossed=np.zeros(count, bool),
         )
-        wanted = Wanted(fixed(k, np.int64), fixed(t), weight, same)
-        before, rows = self.here.named, enter(self.recorded, wanted, self.here, out)
+        here, before = self.here, self.here.named
+        rows = enter(self.recorded, here, fixed(k, np.int64), fixed(t), weight, same, out)
         fresh = np.searchsorted(out.base, np.arange(rows))
         self.here = self.here._replace(alpha=out.alpha[rows - 1].copy(), named=out.named[-1].copy())
         self.b = b[-1]
