@@ -8,23 +8,23 @@ import sys
 from pathlib import Path as FilePath
 
 from homotopy.compilation import protect
-from homotopy.tracker import crossing
+from homotopy.tracker import running
 from homotopy.tracker.compiling import source_digest
 
 __all__ = ["announce_compilation", "compiled"]
 
-protect(vars(crossing))
+protect(vars(running))
 
 
 def compiled() -> bool:
     """Whether the loops are ready: compiled in this process, or cached on disk by another."""
     # Without a compiler (NUMBA_DISABLE_JIT) it is a plain function.
-    if getattr(crossing.run, "signatures", True):
+    if getattr(running.run, "signatures", True):
         return True
-    where = crossing.run.stats.cache_path
-    line = crossing.run.py_func.__code__.co_firstlineno
+    where = running.run.stats.cache_path
+    line = running.run.py_func.__code__.co_firstlineno
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
-    index = f"crossing.run-{line}.{python}*.nbi"
+    index = f"running.run-{line}.{python}*.nbi"
     if where is None:
         return False
     # The cache index names the types compiled for, which include the digest of the source.

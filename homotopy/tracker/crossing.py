@@ -19,47 +19,34 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from homotopy.compilation import by_reference
-from homotopy.tracker.compiling import OUTER, PART
-from homotopy.tracker.follow import begin_segment, end_segment, follow, seal
-from homotopy.tracker.forking import move_rows, undo
+from homotopy.tracker.compiling import PART
+from homotopy.tracker.follow import begin_segment, end_segment, seal
 from homotopy.tracker.leaving import leave, ready_for, to_slope
+from homotopy.tracker.nearness import corner_now, near_a_of, slope_value
+from homotopy.tracker.objective import keep, moved_from, objective
 from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
-from homotopy.tracker.pivots import admit
-from homotopy.tracker.proof import correct, refine, worst_off
-from homotopy.tracker.rates import corner_now, near_a_of, slope_value
-from homotopy.tracker.sizes import factor_error, measure
+from homotopy.tracker.selection import sort
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
-    ARRIVED,
     ASK,
-    BEGINNING,
     BY_TURN,
-    FACTORING,
     FLIPPING,
-    FORKING,
     FULL,
     GO,
     MISSING,
     ON_WAY,
     RECORD_FULL,
-    REFINING,
     RETURNING,
-    ROUND_DONE,
     ROWS,
-    SHARPENING,
     SOLVE,
     STUCK,
     UNBOUNDED,
-    UNDOING,
-    WALLS,
-    Core,
 )
 from homotopy.tracker.ties import turn
 from homotopy.tracker.windows import alpha_now, close_window, widen
 
-__all__ = ["run"]
+__all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
 
 
 # ------------------------------------------------------------------ routes
@@ -126,110 +113,6 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
     return GO
 
 
-# ------------------------------------------------------------------ what a jump is measured by
-
-
-@njit(**PART)
-def objective(core):  # type: ignore[no-untyped-def]
-    """The full objective without its constant.
-
-    With ``sum_i alpha_i u_i = |w|^2 + b^T e`` the responses of flat coordinates drop out of it:
-
-        -1/2 |w|^2 + sum_F c_i(t) + sum_knots (c_i + (alpha_i - a_i) k_i)
-                   + sum_slanted (c_i - bend u_i^2 / 2),
-
-    a_i and c_i being those of the slope left of knot k_i.  NaN where the c_i are not known.
-    """
-    lines, here, act, mov = core.lines, core.here, core.act, core.mov
-    route, fixed, system, jumping = core.route, core.fixed, core.system, core.jumping
-    if lines.terms.shape[0] == 0:
-        return np.nan
-    t, square = route.t, 0.0
-    if fixed.mode == ROWS:
-        for i in range(here.u.size):
-            value = alpha_now(core, i)
-            if value != 0.0:
-                part = here.u[i]
-                for c in range(act.column.size):
-                    part -= here.border[i, c] * act.column[c].b
-                square += value * part
-    else:
-        for c in range(mov.w.size):
-            square += mov.w[c] * mov.w[c]
-    total = jumping.sum0 + jumping.sum1 * t + jumping.sum2 * t * t - 0.5 * square
-    for k in range(system.actives):
-        i = act.index[k]
-        piece = here.spot[i].piece
-        if piece % 2 == 1:
-            total += on_knot(core, i)
-        else:
-            terms = lines.terms[i, piece // 2]
-            total += terms[0] + terms[1] * t + terms[2] * t * t
-            total -= 0.5 * here.spot[i].bend * here.u[i] * here.u[i]
-    if system.idles:
-        for i in range(here.u.size):
-            if here.spot[i].idle:
-                total += on_knot(core, i)
-    return total
-
-
-@njit(**PART)
-def on_knot(core, i):  # type: ignore[no-untyped-def]
-    """What coordinate i, on a knot, contributes to the objective."""
-    lines, here, route = core.lines, core.here, core.route
-    j, t = here.spot[i].piece // 2, route.t
-    terms, slope = lines.terms[i, j], lines.slope[i, j]
-    corner = corner_now(core, i, j)
-    total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
-    if np.isfinite(slope.at):
-        left = slope.at + slope.rate * t
-        total += 0.5 * slope.bend * corner * corner
-    return total + (here.alpha[i] - left) * corner
-
-
-@njit(**PART)
-def keep(core, place):  # type: ignore[no-untyped-def]
-    """Write the present point to `place`: w on features, else u."""
-    here, act, mov, fixed, scope = core.here, core.act, core.mov, core.fixed, core.scope
-    if fixed.mode == ROWS:
-        if scope.window == BY_TURN:
-            close_window(core)
-        for i in range(place.size):
-            place[i] = here.u[i]
-    else:
-        width = mov.w.size
-        for c in range(width):
-            place[c] = mov.w[c]
-        for c in range(act.column.size):
-            place[width + c] = act.column[c].b
-
-
-@njit(**PART)
-def moved_from(core, place, least):  # type: ignore[no-untyped-def]
-    """Whether the response has moved from `place` by more than `least` of its scale."""
-    here, act, mov = core.here, core.act, core.mov
-    fixed, sizes, scope = core.fixed, core.sizes, core.scope
-    if fixed.mode == ROWS:
-        if scope.window == BY_TURN:
-            close_window(core)
-        for i in range(place.size):
-            fence = here.fence[i]
-            size = max(
-                max(fence.scale, fence.root * sizes.length), max(abs(place[i]), abs(here.u[i]))
-            )
-            if abs(here.u[i] - place[i]) > least * size + fence.root * sizes.noise:
-                return True
-        return False
-    square, width = 0.0, mov.w.size
-    for c in range(width):
-        square += (mov.w[c] - place[c]) ** 2
-    gone = np.sqrt(square) * fixed.largest_root
-    for c in range(act.column.size):
-        gone += fixed.widest * abs(act.column[c].b - place[width + c])
-    size = least * max(sizes.size_scale, sizes.length * fixed.largest_root)
-    return gone > size + fixed.largest_root * sizes.noise
-
-
 # ------------------------------------------------------------------ rounds
 
 
@@ -290,18 +173,6 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
     if jumping.crossings > tol.probes + here.u.size:
         return STUCK
     return GO
-
-
-@njit(**PART)
-def sort(values, count):  # type: ignore[no-untyped-def]
-    """Insertion: there are few, and they are nearly in order."""
-    for k in range(1, count):
-        value = values[k]
-        j = k - 1
-        while j >= 0 and values[j] > value:
-            values[j + 1] = values[j]
-            j -= 1
-        values[j + 1] = value
 
 
 @njit(**PART)
@@ -471,74 +342,3 @@ def end_jump(core):  # type: ignore[no-untyped-def]
     rec.jump[cursor.jumps].t = route.t
     jumping.in_jump = ON_WAY
     return GO
-
-
-@njit(**PART)
-def run_on(core):  # type: ignore[no-untyped-def]
-    """The loop of `run`."""
-    sizes, jumping = core.sizes, core.jumping
-    while True:
-        phase = jumping.in_jump
-        if phase in (ON_WAY, ACROSS):
-            code = follow(core)
-            if phase == ACROSS and code == ARRIVED:
-                jumping.in_jump = ROUND_DONE
-                code = GO
-            elif phase == ON_WAY and code == WALLS:
-                code = begin_jump(core)
-        elif phase == BEGINNING:
-            code = begin_jump(core)
-        elif phase == FLIPPING:
-            code = flip(core)
-        elif phase == ROUND_DONE:
-            code = end_round(core)
-        elif phase == AHEAD:
-            code = look_ahead(core)
-        elif phase == RETURNING:
-            code = end_jump(core)
-        elif phase == FACTORING:
-            code = admit(core)
-        elif phase == REFINING:
-            code = correct(core)
-            code = ARRIVED if code == GO else code
-        elif phase == SHARPENING:
-            refine(core)
-            code = ARRIVED
-        elif phase == FORKING:
-            code = move_rows(core)
-        elif phase == UNDOING:
-            undo(core)
-            code = ARRIVED
-        else:
-            measure(core)
-            sizes.off = worst_off(core)
-            sizes.factor_off = factor_error(core)
-            code = ARRIVED
-        if code != GO:
-            return code
-
-
-@njit(**OUTER)
-def run(form, lines, here, act, mov, win, rec, numbers, base, tol, opt):  # type: ignore[no-untyped-def]
-    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
-    core = Core(
-        form,
-        lines,
-        here,
-        act,
-        mov,
-        win,
-        rec,
-        numbers.route[0],
-        numbers.fixed[0],
-        numbers.sizes[0],
-        numbers.system[0],
-        numbers.event[0],
-        numbers.jumping[0],
-        numbers.scope[0],
-        numbers.cursor[0],
-        base,
-        tol[0],
-        opt[0],
-    )
-    return run_on(by_reference(core))

@@ -12,19 +12,10 @@ from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.independence import append, pivot_of, tried
 from homotopy.tracker.leaving import arrive, leave
+from homotopy.tracker.nearness import imply_all, near_a_of, near_of, slope_value
 from homotopy.tracker.pieces import room_of
-from homotopy.tracker.rates import (
-    ROUNDS,
-    add_row,
-    add_sizes,
-    finish,
-    imply_all,
-    near_a_of,
-    near_of,
-    prepare,
-    response,
-    slope_value,
-)
+from homotopy.tracker.products import add_row, add_sizes, response
+from homotopy.tracker.rates import ROUNDS, finish, prepare
 from homotopy.tracker.state import GO, ROWS, STUCK, UNBOUNDED
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import widen

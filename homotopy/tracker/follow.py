@@ -12,10 +12,11 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
+from homotopy.tracker.nearness import near_a_of, near_of, place_of, still_alpha, still_of
 from homotopy.tracker.pieces import room_of, set_fence
 from homotopy.tracker.pivots import slack_of
 from homotopy.tracker.proof import off_course, refine, take_up
-from homotopy.tracker.rates import all_rates, near_a_of, near_of, place_of, still_alpha, still_of
+from homotopy.tracker.rates import all_rates
 from homotopy.tracker.state import (
     ARRIVED,
     BY_PLACE,
@@ -31,13 +32,7 @@ from homotopy.tracker.state import (
 )
 from homotopy.tracker.ties import end_rate, idle_end, linger, turn
 from homotopy.tracker.tolerances import ARRIVAL, EPS
-from homotopy.tracker.windows import (
-    close_window,
-    gone_by_place,
-    look_around,
-    open_window,
-    turned,
-)
+from homotopy.tracker.windows import close_window, gone_by_place, look_around, open_window, turned
 
 __all__ = ["follow", "seal"]
 

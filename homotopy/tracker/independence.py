@@ -9,7 +9,9 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import back_substitute, forward_substitute, remove_column, rotate
-from homotopy.tracker.rates import add_row, aim_of, near_of, product_with, response
+from homotopy.tracker.nearness import near_of
+from homotopy.tracker.products import add_row, product_with, response
+from homotopy.tracker.rates import aim_of
 from homotopy.tracker.state import BY_TURN, ROWS
 from homotopy.tracker.tolerances import EPS
 

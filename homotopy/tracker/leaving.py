@@ -7,8 +7,9 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.independence import append, pivot_of, remove
+from homotopy.tracker.nearness import corner_now, imply, slope_value
 from homotopy.tracker.pieces import flat_rate, is_active, pull_on, set_piece
-from homotopy.tracker.rates import add_row, corner_now, imply, product_with, slope_value
+from homotopy.tracker.products import add_row, product_with
 from homotopy.tracker.state import BY_TURN, FULL, GO, MISSING, RECORD_FULL, ROWS
 from homotopy.tracker.windows import close_window, look_at
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
+from homotopy.tracker.records import Numbers, records
 from homotopy.tracker.tables import empty_lines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, record
 
@@ -66,13 +67,13 @@ class Memory:
             # What a window leaves out is bounded by lengths, which do not exist here.
             self.windows = self.windows.closed()
         self._tol, self._opt = (
-            state.records(record(self.tolerances)),
-            state.records(record(self.windows)),
+            records(record(self.tolerances)),
+            records(record(self.windows)),
         )
         n = self.gram.size
         self._scalars = state.scalars()
-        self.route, self.fixed, self.sizes, self.system = map(state.Numbers, self._scalars[:4])
-        self.event, self.jumping, self.scope, self.cursor = map(state.Numbers, self._scalars[4:])
+        self.route, self.fixed, self.sizes, self.system = map(Numbers, self._scalars[:4])
+        self.event, self.jumping, self.scope, self.cursor = map(Numbers, self._scalars[4:])
         self._every = np.arange(n)
         # How far the path was off at worst.
         self.repairs, self.doubt = 0, 0.0
@@ -151,8 +152,8 @@ class Memory:
         # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
         # As heavy as a usual row: beside the heaviest one small rows would drown.
         fixed.rho = usual / weight if weight > 0.0 else 0.0
-        fence = state.records(np.zeros(n, state.FENCE))
-        spot = state.records(np.zeros(n, state.SPOT))
+        fence = records(np.zeros(n, state.FENCE))
+        spot = records(np.zeros(n, state.SPOT))
         spot.own = gram.diag
         beside = fixed.rho * (self.border**2).sum(axis=1)
         spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
@@ -202,7 +203,7 @@ class Memory:
             kept_index=np.zeros(0, dtype=np.int64),
             kept_alpha=np.zeros(0),
         )
-        self.column = state.records(np.zeros(m, state.COLUMN))
+        self.column = records(np.zeros(m, state.COLUMN))
         packed = np.zeros((self.width if self.fixed.mode == state.DENSE else 0, 0))
         self.win = state.Window(
             panel=np.zeros((0, 0)),
@@ -280,9 +281,9 @@ class Memory:
             np.zeros(entries, dtype=np.int64),
             np.zeros((2, entries)),
             np.zeros((segments, 2, m)),
-            state.records(np.zeros(segments, state.SEGMENT)),
-            state.records(np.zeros(log, state.ENTRY)),
-            state.records(np.zeros(jumps, state.JUMP_ENTRY)),
+            records(np.zeros(segments, state.SEGMENT)),
+            records(np.zeros(log, state.ENTRY)),
+            records(np.zeros(jumps, state.JUMP_ENTRY)),
         )
         old = getattr(self, "rec", None)
         if old is not None:

@@ -7,7 +7,8 @@ from numba import njit
 
 from homotopy.model.polyline import JUMP
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.rates import add_row, corner_now, response, slope_rate, slope_value
+from homotopy.tracker.nearness import corner_now, slope_rate, slope_value
+from homotopy.tracker.products import add_row, response
 from homotopy.tracker.state import ROWS
 
 __all__ = ["flat_rate", "is_active", "pull_on", "room_of", "set_fence", "set_piece"]

@@ -22,8 +22,8 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.exchange import exchange
 from homotopy.tracker.independence import append, pivot_of, remove, rounding_of, tried
 from homotopy.tracker.leaving import arrive, leave, ready_for
+from homotopy.tracker.nearness import imply_all, near_of, slope_value
 from homotopy.tracker.pieces import flat_rate, is_active, pull_on, set_fence, set_piece
-from homotopy.tracker.rates import imply_all, near_of, slope_value
 from homotopy.tracker.state import ARRIVED, BY_TURN, GO, INDEFINITE, UNBALANCED, UNBOUNDED, WALLS
 from homotopy.tracker.windows import close_window, widen
 

@@ -26,16 +26,10 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.leaving import leave, ready_for
+from homotopy.tracker.nearness import corner_now, imply_all, near_a_of
 from homotopy.tracker.pieces import room_of
-from homotopy.tracker.rates import (
-    add_row,
-    corner_now,
-    finish,
-    imply_all,
-    near_a_of,
-    prepare,
-    rate_of,
-)
+from homotopy.tracker.products import add_row
+from homotopy.tracker.rates import finish, prepare, rate_of
 from homotopy.tracker.state import BY_TURN, GO, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import close_window

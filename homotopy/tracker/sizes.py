@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import OUTER, PART
-from homotopy.tracker.rates import add_row, response
+from homotopy.tracker.products import add_row, response
+from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import ROWS
 from homotopy.tracker.tolerances import EPS
-from homotopy.tracker.windows import smallest
 
 __all__ = ["corner_sizes", "factor_error", "measure"]
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from homotopy.tracker.compiling import source_digest
+from homotopy.tracker.records import WHOLE, documented, records, structure
 
 __all__ = [
     "COLUMN",
@@ -34,16 +35,14 @@ __all__ = [
     "SLOPE",
     "SPOT",
     "Active",
+    "Arrays",
     "Base",
     "Coordinates",
     "Form",
     "Lines",
     "Motion",
-    "Numbers",
     "Record",
-    "Records",
     "Window",
-    "records",
 ]
 
 # How Q is given.
@@ -61,26 +60,13 @@ ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 FORKING, UNDOING = 11, 12
 
-REAL, WHOLE = "f8", "i8"
-
-
-def _dtype(reals: str, wholes: str = "") -> np.dtype[Any]:
-    return np.dtype([(name, REAL) for name in reals.split()] + [(n, WHOLE) for n in wholes.split()])
-
-
-def _documented(text: str, mark: str = "") -> np.dtype[Any]:
-    """A record with a field for each line: its name, "real" or "whole", and what it is."""
-    fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
-    marks = [(mark, WHOLE)] if mark else []
-    return np.dtype([(name, REAL if kind == "real" else WHOLE) for name, kind in fields] + marks)
-
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
-CORNER = _dtype("at rate", "kind")
-SLOPE = _dtype("at rate bend")
+CORNER = structure("at rate", "kind")
+SLOPE = structure("at rate bend")
 # The corners between which u is free, how the polyline stands off at mu = 1, the scale of u and
 # the length of the row of features (with the border): one cache line, all that a look takes.
-FENCE = _dtype("low low_rate high high_rate shift lift scale root")
+FENCE = structure("low low_rate high high_rate shift lift scale root")
 # What else belongs to a coordinate: the largest slope, or what the border bears of it, and the
 # largest slope alone; the diagonal with the border, its weight
 # (the same but for forms that are not semidefinite), the diagonal without the border, the rate
@@ -92,7 +78,7 @@ FENCE = _dtype("low low_rate high high_rate shift lift scale root")
 # is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and
 # marks; an idle one stands on a knot without being in the factor, because it depends on others
 # there and none of them has an end.
-SPOT = _dtype(
+SPOT = structure(
     "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart nearest usual "
     "length",
     "piece side place point crossed seat resting touched excused idle",
@@ -102,19 +88,19 @@ SPOT = _dtype(
 # of the moving slopes along and across, the size of the terms of the balance, and what they can be
 # on the whole span, by how much it is off where that is known, by how much it may be, by how much
 # alphas that left their knots have put it off, and space.
-COLUMN = _dtype(
+COLUMN = structure(
     "b rate lift target_rate target aim moves along across short mass slide begun seen kept rest "
     "weight most off allowed dropped",
     "order",
 )
 # One straight piece of the path; `active` and `log` are where its entries end.
-SEGMENT = _dtype("start stop", "active log")
+SEGMENT = structure("start stop", "active log")
 # A change of piece.
 ENTRY = np.dtype([(name, WHOLE) for name in ["i", "piece", "side", "new"]])
-JUMP_ENTRY = _dtype("t before after", "rounds moved steps solver log log_end")
+JUMP_ENTRY = structure("t before after", "rounds moved steps solver log log_end")
 
 # Single numbers, in records by owner; each line is a field, its type and what it is.
-ROUTE = _documented(
+ROUTE = documented(
     """
 tau          real   how far along the route: t along the path, mu across a jump
 start        real   where tau begins
@@ -132,7 +118,7 @@ settling     whole  a guess is being made exact
 """,
     f"source_{source_digest()}",
 )  # What was compiled for another source is not used for this one.
-FIXED = _documented("""
+FIXED = documented("""
 rho          real   how rho B B^T is weighted in the factor
 floor        real   how much of its 1 / bend is at least left of the pivot of a slanted piece
 largest_root real   the longest row of features with its border
@@ -142,7 +128,7 @@ mode         whole  ROWS, DENSE or SPARSE
 slanted      whole  there are slanted pieces
 asks         whole  the model has a rule of its own for who changes side
 """)
-SIZES = _documented("""
+SIZES = documented("""
 norm         real   the size of the terms of w and b
 most_norm    real   the most that was: larger alphas leave their rounding behind
 length       real   |w|
@@ -159,7 +145,7 @@ strain       real   the largest part of a response that may have been rounding
 checked      real   t when u was last recomputed
 own_w        whole  w has digits of its own: alpha, rounded, says less of it
 """)
-SYSTEM = _documented("""
+SYSTEM = documented("""
 least         real   the least Rayleigh quotient of an active set that is factored anew
 rate_noise    real   the rounding of w'
 fastest       real   the largest |alpha'|
@@ -176,7 +162,7 @@ solved        whole  alpha_A', b' and w' are those of the present pieces
 rated         whole  u' is that of the present rates
 ready         whole  of `Active.half`: 2 both, 1 the border only, 0 neither
 """)
-EVENT = _documented("""
+EVENT = documented("""
 offence      real   the speed at which the coordinate last crossed left its piece
 slack_speed  real   the largest speed of a coordinate excused from its corners
 tied         whole  how many stand on corners
@@ -195,7 +181,7 @@ looks        whole  recomputations of u at this point
 dropped      whole  an alpha that left its knot was not at the end of it
 touched      whole  how many changed piece since the path was left
 """)
-JUMPING = _documented("""
+JUMPING = documented("""
 before       real   the objective before the jump
 sum0         real   the objective of flat coordinates, coefficient of 1
 sum1         real   the same of t
@@ -215,7 +201,7 @@ seen         whole  how many partitions were seen at this t
 flips        whole  how many are to change side
 kept         whole  how many active alphas are kept from before
 """)
-SCOPE = _documented("""
+SCOPE = documented("""
 reach         real   how far the point may go before the window must be left
 spent         real   how far it has gone
 horizon       real   tau at which it must be left
@@ -243,7 +229,7 @@ enough_along  whole  steps along the path that it should last
 fewest        whole  how many to look at least
 rest          whole  steps to wait after one that did not pay
 """)
-CURSOR = _documented("""
+CURSOR = documented("""
 recording     whole  segments are written down
 open          whole  the last segment may go on
 entries       whole  active alphas written
@@ -260,7 +246,7 @@ stop_steps    whole  steps at which to pause
 stop_segments whole  segments at which to pause
 """)
 
-JOBS = _documented("""
+JOBS = documented("""
 shift        real   how far the polyline of a row that is let go stands off
 job          whole  the row at work
 jobs         whole  how many there are
@@ -271,57 +257,6 @@ actives      whole  of the base: how many are in the factor
 idles        whole  how many are idle
 logged       whole  where the log of changes since begins
 """)
-
-
-class Records(np.ndarray):
-    """An array of records whose fields are attributes: what `np.recarray` is, at a fraction of the
-    price of an access."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name].view(np.ndarray)
-        except (ValueError, IndexError):
-            raise AttributeError(name) from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self.dtype.names is not None and name in self.dtype.names:
-            self[name] = value
-        else:
-            object.__setattr__(self, name, value)
-
-
-def records(array: Any) -> Any:
-    """`array` of a structured dtype as `Records`, each of them with attributes too."""
-    return array.view(np.dtype((np.record, array.dtype)), Records)
-
-
-class Numbers:
-    """The fields of an array of one record as attributes, read and written in place.
-
-    What a record of NumPy does too, several times slower; a trace of a small problem does little
-    else.
-    """
-
-    __slots__ = ("_fields", "_record")
-
-    def __init__(self, record: Any) -> None:
-        object.__setattr__(self, "_record", record.view(np.ndarray))
-        object.__setattr__(self, "_fields", {})
-
-    def _field(self, name: str) -> Any:
-        try:
-            field = self._fields[name] = self._record[name]
-        except (ValueError, IndexError):
-            raise AttributeError(name) from None
-        return field
-
-    def __getattr__(self, name: str) -> Any:
-        field = self._fields.get(name)
-        return (self._field(name) if field is None else field)[0]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        field = self._fields.get(name)
-        (self._field(name) if field is None else field)[0] = value
 
 
 class Form(NamedTuple):
@@ -485,8 +420,8 @@ def scalars() -> Scalars:
     return Scalars(*(records(np.zeros(1, kind)) for kind in kinds))
 
 
-class Core(NamedTuple):
-    """All of the above, with records for the arrays of `Scalars`: what compiled functions share."""
+class Arrays(NamedTuple):
+    """All of the above that are arrays, as compiled code is called with them."""
 
     form: Any
     lines: Any
@@ -495,6 +430,20 @@ class Core(NamedTuple):
     mov: Any
     win: Any
     rec: Any
+    base: Any
+
+
+class Core(NamedTuple):
+    """`Arrays`, and records for the arrays of `Scalars`: what compiled functions share."""
+
+    form: Any
+    lines: Any
+    here: Any
+    act: Any
+    mov: Any
+    win: Any
+    rec: Any
+    base: Any
     route: Any
     fixed: Any
     sizes: Any
@@ -503,6 +452,5 @@ class Core(NamedTuple):
     jumping: Any
     scope: Any
     cursor: Any
-    base: Any
     tol: Any
     opt: Any

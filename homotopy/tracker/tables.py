@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.tracker.state import CORNER, SLOPE, Lines, records
+from homotopy.tracker.records import records
+from homotopy.tracker.state import CORNER, SLOPE, Lines
 
 __all__ = ["empty_lines", "fill", "loss_terms", "scales"]
 

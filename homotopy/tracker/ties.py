@@ -24,21 +24,19 @@ from homotopy.model.polyline import JUMP
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import back_substitute, forward_substitute
 from homotopy.tracker.independence import pivot_of
-from homotopy.tracker.pieces import room_of
-from homotopy.tracker.pivots import cross, excuse, slide
-from homotopy.tracker.rates import (
-    all_rates,
+from homotopy.tracker.nearness import (
     corner_rate,
     imply_rate,
     near_a_of,
     near_of,
-    rate_of,
-    responses,
     slope_rate,
-    solve,
     still_alpha,
     still_of,
 )
+from homotopy.tracker.pieces import room_of
+from homotopy.tracker.pivots import cross, excuse, slide
+from homotopy.tracker.products import responses
+from homotopy.tracker.rates import all_rates, rate_of, solve
 from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
 
 __all__ = ["idle_end", "linger", "turn"]

@@ -22,22 +22,10 @@ from numba import njit
 
 from homotopy.gram.products import weighted_rows
 from homotopy.tracker.compiling import PART, SUM
-from homotopy.tracker.rates import (
-    add_row,
-    corner_rate,
-    imply_all,
-    near_of,
-    responses,
-    slope_rate,
-    slope_value,
-)
-from homotopy.tracker.state import (
-    BY_PLACE,
-    BY_TURN,
-    GO,
-    NO_WINDOW,
-    PANEL_FULL,
-)
+from homotopy.tracker.nearness import corner_rate, imply_all, near_of, slope_rate, slope_value
+from homotopy.tracker.products import add_row, responses
+from homotopy.tracker.selection import smallest
+from homotopy.tracker.state import BY_PLACE, BY_TURN, GO, NO_WINDOW, PANEL_FULL
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen"]
@@ -45,31 +33,6 @@ __all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "w
 # Coordinates that may join those looked at while a window is open.
 SPARE = 64
 TINY = 1e-300
-
-
-@njit(**PART)
-def smallest(values, k):  # type: ignore[no-untyped-def]
-    """The k-th smallest (from 0) of `values`, which come out rearranged."""
-    first, last = 0, values.size - 1
-    while first < last:
-        middle = values[(first + last) // 2]
-        i, j = first, last
-        while i <= j:
-            while values[i] < middle:
-                i += 1
-            while values[j] > middle:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            last = j
-        elif k >= i:
-            first = i
-        else:
-            break
-    return values[k]
 
 
 @njit(**PART)

@@ -83,7 +83,7 @@ def kept(monkeypatch, tmp_path):
         seen = 0
         with monkeypatch.context() as patch:
             patch.setattr(module, "replace_file", replace)
-            patch.setattr("homotopy.tracker.tracker.BURST", 1)
+            patch.setattr("homotopy.tracker.runs.BURST", 1)
             end = outcome(lambda: run.trace(checkpoint=file, every=0.0, **options))
         return end, files
 
@@ -309,7 +309,7 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
     run = Homotopy(build(), **options)
     most = len(run.trace().segments) // 2
     traces: list[Run] = []
-    monkeypatch.setattr("homotopy.tracker.tracker.BURST", 16)
+    monkeypatch.setattr("homotopy.tracker.runs.BURST", 16)
 
     class Stop(Exception):
         pass

@@ -129,9 +129,9 @@ def test_exact_targets_at_a_huge_cost_come_to_an_end(kernel, fit_intercept, rule
 
 def test_steps_that_lead_nowhere_are_given_up(monkeypatch):
     """With no patience at all every jump goes to the QP solver, and the path is still right."""
-    monkeypatch.setattr("homotopy.tracker.tracker.BURST", 1)
-    monkeypatch.setattr("homotopy.tracker.tracker.STEPS", 20)
-    monkeypatch.setattr("homotopy.tracker.tracker.STEPS_EACH", 0)
-    monkeypatch.setattr("homotopy.tracker.tracker.STEPS_TO_START", 100)
+    monkeypatch.setattr("homotopy.tracker.runs.BURST", 1)
+    monkeypatch.setattr("homotopy.tracker.runs.STEPS", 20)
+    monkeypatch.setattr("homotopy.tracker.runs.STEPS_EACH", 0)
+    monkeypatch.setattr("homotopy.tracker.runs.STEPS_TO_START", 100)
     path = certified(Homotopy(noisy()).trace())
     assert any(jump.solver == "osqp" for jump in path.jumps)

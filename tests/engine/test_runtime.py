@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 
 from homotopy import LinearGram, runtime
 from homotopy.threads import one_thread
-from homotopy.tracker import crossing
+from homotopy.tracker import running
 from homotopy.tracker.compiling import source_digest
 
 
@@ -55,16 +55,16 @@ def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkey
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     line = blas_threads.__code__.co_firstlineno
     # One of an older version is there in any case.
-    (tmp_path / f"crossing.run-{line + 1}.{python}.nbi").touch()
+    (tmp_path / f"running.run-{line + 1}.{python}.nbi").touch()
     # So is one of this place but another source, and another is of both if it is kept.
     source = source_digest() if cached else "0123456789ab"
-    (tmp_path / f"crossing.run-{line}.{python}.nbi").write_bytes(f"_source_{source}_".encode())
+    (tmp_path / f"running.run-{line}.{python}.nbi").write_bytes(f"_source_{source}_".encode())
     stand_in = SimpleNamespace(
         signatures=[],
         stats=SimpleNamespace(cache_path=str(tmp_path)),
         py_func=blas_threads,
     )
-    monkeypatch.setattr(crossing, "run", stand_in)
+    monkeypatch.setattr(running, "run", stand_in)
     runtime.announce_compilation.cache_clear()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
         runtime.announce_compilation()
@@ -76,7 +76,7 @@ def test_compilation_is_announced_only_where_it_happens(cached, tmp_path, monkey
 
 def test_nothing_is_announced_where_nothing_is_compiled(monkeypatch, caplog):
     """With NUMBA_DISABLE_JIT the loops are plain functions."""
-    monkeypatch.setattr(crossing, "run", blas_threads)
+    monkeypatch.setattr(running, "run", blas_threads)
     runtime.announce_compilation.cache_clear()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
         runtime.announce_compilation()
@@ -86,7 +86,7 @@ def test_nothing_is_announced_where_nothing_is_compiled(monkeypatch, caplog):
 
 def test_loops_already_in_memory_are_not_announced(monkeypatch, caplog):
     stand_in = SimpleNamespace(signatures=[("a signature",)])
-    monkeypatch.setattr(crossing, "run", stand_in)
+    monkeypatch.setattr(running, "run", stand_in)
     runtime.announce_compilation.cache_clear()
     with caplog.at_level(logging.WARNING, logger="homotopy"):
         runtime.announce_compilation()

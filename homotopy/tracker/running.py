@@ -1,0 +1,105 @@
+"""The one compiled function that Python calls."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from homotopy.compilation import by_reference
+from homotopy.tracker.compiling import OUTER, PART
+from homotopy.tracker.crossing import begin_jump, end_jump, end_round, flip, look_ahead
+from homotopy.tracker.follow import follow
+from homotopy.tracker.forking import move_rows, undo
+from homotopy.tracker.pivots import admit
+from homotopy.tracker.proof import correct, refine, worst_off
+from homotopy.tracker.sizes import factor_error, measure
+from homotopy.tracker.state import (
+    ACROSS,
+    AHEAD,
+    ARRIVED,
+    BEGINNING,
+    FACTORING,
+    FLIPPING,
+    FORKING,
+    GO,
+    ON_WAY,
+    REFINING,
+    RETURNING,
+    ROUND_DONE,
+    SHARPENING,
+    UNDOING,
+    WALLS,
+    Core,
+)
+
+__all__ = ["run", "run_on"]
+
+
+@njit(**PART)
+def run_on(core):  # type: ignore[no-untyped-def]
+    """The loop of `run`."""
+    sizes, jumping = core.sizes, core.jumping
+    while True:
+        phase = jumping.in_jump
+        if phase in (ON_WAY, ACROSS):
+            code = follow(core)
+            if phase == ACROSS and code == ARRIVED:
+                jumping.in_jump = ROUND_DONE
+                code = GO
+            elif phase == ON_WAY and code == WALLS:
+                code = begin_jump(core)
+        elif phase == BEGINNING:
+            code = begin_jump(core)
+        elif phase == FLIPPING:
+            code = flip(core)
+        elif phase == ROUND_DONE:
+            code = end_round(core)
+        elif phase == AHEAD:
+            code = look_ahead(core)
+        elif phase == RETURNING:
+            code = end_jump(core)
+        elif phase == FACTORING:
+            code = admit(core)
+        elif phase == REFINING:
+            code = correct(core)
+            code = ARRIVED if code == GO else code
+        elif phase == SHARPENING:
+            refine(core)
+            code = ARRIVED
+        elif phase == FORKING:
+            code = move_rows(core)
+        elif phase == UNDOING:
+            undo(core)
+            code = ARRIVED
+        else:
+            measure(core)
+            sizes.off = worst_off(core)
+            sizes.factor_off = factor_error(core)
+            code = ARRIVED
+        if code != GO:
+            return code
+
+
+@njit(**OUTER)
+def run(arrays, numbers, tol, opt):  # type: ignore[no-untyped-def]
+    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
+    core = Core(
+        arrays.form,
+        arrays.lines,
+        arrays.here,
+        arrays.act,
+        arrays.mov,
+        arrays.win,
+        arrays.rec,
+        arrays.base,
+        numbers.route[0],
+        numbers.fixed[0],
+        numbers.sizes[0],
+        numbers.system[0],
+        numbers.event[0],
+        numbers.jumping[0],
+        numbers.scope[0],
+        numbers.cursor[0],
+        tol[0],
+        opt[0],
+    )
+    return run_on(by_reference(core))

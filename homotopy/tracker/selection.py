@@ -1,0 +1,46 @@
+"""The k-th smallest of some numbers, and a few of them in order."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from homotopy.tracker.compiling import PART
+
+__all__ = ["smallest", "sort"]
+
+
+@njit(**PART)
+def smallest(values, k):  # type: ignore[no-untyped-def]
+    """The k-th smallest (from 0) of `values`, which come out rearranged."""
+    first, last = 0, values.size - 1
+    while first < last:
+        middle = values[(first + last) // 2]
+        i, j = first, last
+        while i <= j:
+            while values[i] < middle:
+                i += 1
+            while values[j] > middle:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return values[k]
+
+
+@njit(**PART)
+def sort(values, count):  # type: ignore[no-untyped-def]
+    """Insertion: there are few, and they are nearly in order."""
+    for k in range(1, count):
+        value = values[k]
+        j = k - 1
+        while j >= 0 and values[j] > value:
+            values[j + 1] = values[j]
+            j -= 1
+        values[j + 1] = value

@@ -1,0 +1,183 @@
+"""A guess made exact: each coordinate gets a piece, its polyline is shifted there, and the shift is
+taken back.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.model.polyline import JUMP, SEAM, Snapshot
+from homotopy.tracker import state
+from homotopy.tracker.exactness import Exactness
+from homotopy.tracker.tables import fill
+
+__all__ = ["Settling"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+INF, TINY = np.inf, 1e-300
+
+
+class Settling(Exactness):
+    """Makes guesses exact."""
+
+    def assign(self, snap: Snapshot, first: Index, last: Index) -> None:
+        """Give every coordinate the piece nearest to (u, alpha), and that piece's alpha, among
+        the slopes ``first .. last`` of its convex branch, their knots and their walls."""
+        n, k = snap.corner.shape
+        best, inf = np.full(n, INF), np.full(n, INF)
+        piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
+        u_scale, a_scale = (
+            self._sizes(),
+            np.where(self.here.spot.height > 0.0, self.here.spot.height, self.sizes.height),
+        )
+        for p in range(2 * k + 1):
+            j = p // 2
+            if p % 2 == 0:
+                low = snap.corner[:, j - 1] if j else -inf
+                high = snap.corner[:, j] if j < k else inf
+                u = np.clip(self.u, low, high)
+                a = np.asarray(snap.slope_at(self._every, j, u))
+                allowed = (j >= first) & (j <= last) & np.isfinite(a)
+                where, bias = np.zeros(n, np.int64), 0.0
+            else:
+                where, u, a, allowed = self._knot(snap, j, first, last)
+                # Where a slope does as well the slope wins: it costs nothing to stand on.
+                bias = 1e-9
+            with np.errstate(invalid="ignore"):
+                distance = np.abs(self.u - u) / u_scale + np.abs(self.alpha - a) / a_scale
+            better = allowed & (distance + bias < best)
+            best[better], piece[better] = distance[better] + bias, p
+            side[better], value[better] = where[better], a[better]
+        self.piece[:], self.side[:], self.alpha[:] = piece, side, value
+
+    def _knot(
+        self, snap: Snapshot, j: int, first: Index, last: Index
+    ) -> tuple[Index, Array, Array, npt.NDArray[np.bool_]]:
+        """Corner j as a piece to stand on: its side, u and alpha there, and for whom it is one."""
+        corner = snap.corner[:, j]
+        finite = np.where(np.isfinite(corner), corner, 0.0)
+        high = np.asarray(snap.slope_at(self._every, j, finite))
+        low = np.asarray(snap.slope_at(self._every, j + 1, finite))
+        jump = snap.kind[:, j] == JUMP
+        where = np.where(jump, np.where(last == j, -1, 1), 0)
+        low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
+        allowed = (j >= first - 1) & (j <= last) & np.isfinite(corner) & (snap.kind[:, j] != SEAM)
+        allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
+        return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
+
+    def settle(self, t: float, snap: Snapshot, target: Array) -> None:
+        """Make the present guess (pieces, alpha, b) exact for the polylines `snap`, those at t.
+
+        Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
+        Active coordinates that depend on others are given up first.
+        """
+        route, system, cursor = self.route, self.system, self.cursor
+        still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
+        fill(
+            self._settle_lines,
+            (snap.slope, still[0]),
+            (snap.corner, still[1]),
+            snap.curvature,
+            snap.kind,
+        )
+        route.along, route.dt, route.dmu, route.pin, cursor.recording = (
+            0,
+            0.0,
+            1.0,
+            1,
+            0,
+        )
+        self.sizes.most_norm = self.sizes.most_mass = 0.0
+        # Polylines that stand still are read at t = 0.
+        kept_t, route.t, self._settling_at = route.t, 0.0, t
+        route.mu = route.tau = 0.0
+        route.start, route.stop, route.sign = 1.0, 0.0, -1.0
+        self.lift[:] = 0.0
+        self.shift[:] = 0.0
+        self.use(self._settle_lines)
+        self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
+        self._shift_into_place(snap)
+        # Large alphas may cancel to the last digit and leave the balance to tiny ones.
+        terms = np.vstack([self.border * self.alpha[:, None], -target])
+        self.column.target_rate[:] = [math.fsum(column) for column in terms.T]
+        route.mu = route.tau = 1.0
+        self.mov.across[:] = 0.0
+        self.column.across[:] = 0.0
+        system.mass_across = system.square_across = 0.0
+        system.solved = system.rated = system.ready = 0
+        route.settling, self.jumping.in_jump = 1, state.ON_WAY
+        cursor.due, anchor = np.iinfo(np.int64).max, self._anchor
+        self.forget_effort()
+        try:
+            self.run()
+            self.refresh()
+        finally:
+            route.settling, cursor.due, route.t = 0, 0, kept_t
+            self.shift[:] = 0.0
+            self._anchor = anchor
+
+    def _shift_into_place(self, snap: Snapshot) -> None:
+        """Shift every polyline sideways so that the guess is optimal; alpha of slanted pieces is
+        moved into its piece first."""
+        rows, j, flat = self._every, self.piece // 2, self.piece % 2 == 0
+        k = snap.corner.shape[1]
+        low = np.where(flat & (j > 0), snap.corner[rows, np.maximum(j - 1, 0)], -INF)
+        high = np.where(flat & (j < k), snap.corner[rows, np.minimum(j, k - 1)], INF)
+        # Where each coordinate would have to be for its alpha: anywhere on a flat piece, at the
+        # corner of a knot, at one place on a slanted piece.
+        place = np.where(flat, 0.0, snap.corner[rows, np.minimum(j, k - 1)])
+        bent = np.flatnonzero(flat & (snap.curvature[rows, j] > 0.0))
+        value, bend = snap.slope[bent, j[bent]], snap.curvature[bent, j[bent]]
+        place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
+        self.alpha[bent] = value - bend * place[bent]
+        self.refresh()
+        self.u[bent] += self.here.spot.miss[bent]
+        self.here.spot.miss[:] = 0.0
+        # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
+        # a gap must leave room for u within its piece.
+        spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
+        under, over = low - self.u, self.u - high
+        with np.errstate(invalid="ignore"):
+            room = 0.5 * (high - low)
+        shift = np.where(under > 0.0, -under - np.minimum(under, room) * spread, 0.0)
+        shift = np.where(over > 0.0, over + np.minimum(over, room) * spread, shift)
+        tied = ~flat
+        tied[bent] = True
+        shift[tied] = self.u[tied] - place[tied]
+        self.shift[:] = shift
+
+    def place(self, alpha: Array, b: Array) -> None:
+        """Stand at a guess."""
+        self.alpha[:], self.b = alpha, b
+        product = self.gram.matvec(self.alpha)
+        self.u[:] = product + self.border @ self.b
+        self._measure(float(self.alpha @ product))
+
+    def settle_here(self) -> None:
+        """Make the point exact where the route stands, and take the route up again."""
+        route = self.route
+        kept, lift = self._scalars.route.copy(), self.lift.copy()
+        phase, recording = self.jumping.in_jump, self.cursor.recording
+        snap, target = self.snapshot(), self.problem.target(route.t)
+        self.lift[:] = 0.0
+        self.settle(float(route.t), snap, target)
+        self._scalars.route[:], self.lift[:] = kept, lift
+        self.jumping.in_jump, self.cursor.recording = phase, recording
+        self.use(self.model_lines)
+        self.column.target_rate[:] = self.column.moves if route.along else 0.0
+        self.reset_pull()
+        self.repairs += 1
+        pinned = np.flatnonzero(self.side)
+        if not route.pin and pinned.size:
+            self.press(pinned)
+
+    def press(self, pinned: Index) -> None:
+        """A jump begins with these coordinates, pinned to its corner."""
+        noted = 2 * pinned + (self.side[pinned] < 0)
+        self.here.tied[self.here.tied.size - pinned.size :] = noted
+        self.event.walls, self.jumping.in_jump = pinned.size, state.BEGINNING
