@@ -277,6 +277,7 @@ ELSEWHERE = {
         "problem",
         "tracker",
         "callback",
+        "sweep",
         "max_breakpoints",
         "bar",
         "deadline",
