@@ -19,6 +19,8 @@ __all__ = ["arrive", "leave", "ready_for", "to_slope"]
 SPARE = 8
 # An alpha that leaves its knot may change its own response by this fraction.
 DROPPED = 1e-10
+# It may change a border equation by this fraction of what the active alphas carry of it.
+UPSET = 1e-11
 
 
 @njit(**PART)
@@ -88,9 +90,24 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         # (On a slanted piece alpha stays, and says where it is.)
         before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
         change = here.alpha[i] - before
-        if here.spot[i].own * abs(change) > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
+        moved = here.spot[i].own * abs(change) > DROPPED * max(here.fence[i].scale, abs(here.u[i]))
+        if moved or upsets_balance(core, i, change):
             # Where alpha is fast, t is too coarse to stop at the end of its knot.
             drop(core, i, change)
+
+
+@njit(**PART)
+def upsets_balance(core, i, change):  # type: ignore[no-untyped-def]
+    """Whether a change of alpha_i counts beside what the active alphas carry of a border
+    equation."""
+    here, act, system = core.here, core.act, core.system
+    for c in range(act.column.size):
+        carried = 0.0
+        for k in range(system.actives):
+            carried += abs(here.border[act.index[k], c] * here.alpha[act.index[k]])
+        if 0.0 < UPSET * carried < abs(here.border[i, c] * change):
+            return True
+    return False
 
 
 @njit(**PART)

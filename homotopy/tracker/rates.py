@@ -31,6 +31,8 @@ __all__ = ["all_rates", "rate_of", "solve"]
 # Corrections of one solution.  With features of condition k each takes back all but eps k^2 of what
 # is missed.
 ROUNDS = 4
+# On rows of Q rates may miss a border equation by this fraction of its terms.
+UPSET = 1e-12
 
 
 # ------------------------------------------------------------------ the segment
@@ -143,7 +145,7 @@ def solve(core):  # type: ignore[no-untyped-def]
     if rank < m and unsupported(core, rank):
         return False
     mass = spread_rates(core)
-    if fixed.mode != ROWS and size:
+    if size and (fixed.mode != ROWS or m):
         for _ in range(ROUNDS):
             if sizes.own_w:
                 mass = speed_of_w(core)
@@ -186,12 +188,18 @@ def spread_rates(core):  # type: ignore[no-untyped-def]
 def missed(core, mass):  # type: ignore[no-untyped-def]
     """Correct the rates of alpha_A and b by what they miss, where that is more than rounding.
 
-    The factor carries the square of the condition of the active rows, features do not.
+    The factor carries the square of the condition of the active rows, features do not.  On rows of
+    Q it is the border equations alone: where alpha_A' ought to be 0 its rounding, times a long way,
+    would put them off.
     """
     lines, here, act = core.lines, core.here, core.act
     route, fixed, system = core.route, core.fixed, core.system
     size, left, by, enough = system.actives, act.work[0], act.work[1], True
+    rounding = 4.0 * EPS if fixed.mode != ROWS else UPSET
     for k in range(size):
+        left[k] = 0.0
+        if fixed.mode == ROWS:
+            continue
         i = act.index[k]
         piece = here.spot[i].piece
         j = piece // 2
@@ -203,7 +211,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
         terms = abs(aim) + math.sqrt(abs(here.spot[i].own)) * mass
         for c in range(act.column.size):
             terms += abs(here.border[i, c] * act.column[c].lift)
-        enough = enough and abs(left[k]) <= 4.0 * EPS * terms
+        enough = enough and abs(left[k]) <= rounding * terms
     for c in range(act.column.size):
         column = act.column[c]
         column.rest = column.rate
@@ -214,7 +222,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
             part = here.border[act.index[k], c] * act.rate[k]
             column.short += part
             terms += abs(part)
-        enough = enough and abs(column.short) <= 4.0 * EPS * terms
+        enough = enough and abs(column.short) <= rounding * terms
     if enough:
         return False
     for c in range(act.column.size):

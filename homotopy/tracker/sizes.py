@@ -63,6 +63,8 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
     """By how much each border equation is off, and the size of its terms: now, and on the span."""
     here, act, route = core.here, core.act, core.route
     span = abs(route.last - route.first)
+    if act.column.size:
+        largest_so_far(core)
     for c in range(act.column.size):
         column = act.column[c]
         off, lost, weight, most = -column.target, 0.0, abs(column.target), 0.0
@@ -75,11 +77,24 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
             lost += (off - (total - kept)) + (part - kept)
             off = total
             weight += abs(part)
-            # An alpha counts for as much as it can be: t may be off by a few eps of the span, and
-            # those that have been larger leave their rounding behind.
-            most += abs(here.border[i, c]) * max(abs(here.alpha[i]), here.spot[i].slope)
+            most += abs(here.border[i, c] * here.spot[i].most)
         column.off, column.weight, column.dropped = off + lost, weight, 0.0
         column.most = most + span * abs(column.moves) + abs(column.aim)
+
+
+@njit(**PART)
+def largest_so_far(core):  # type: ignore[no-untyped-def]
+    """An alpha counts in a border equation for as much as it has been: that leaves its rounding
+    behind.  One on a slope counts for what it is anywhere on the span: t is known to a few eps of
+    that."""
+    lines, here, route = core.lines, core.here, core.route
+    for i in range(here.u.size):
+        spot = here.spot[i]
+        spot.most = max(spot.most, abs(here.alpha[i]))
+        if spot.piece % 2 == 0 and spot.bend == 0.0:
+            slope = lines.slope[i, spot.piece // 2]
+            spot.most = max(spot.most, abs(slope.at + slope.rate * route.first))
+            spot.most = max(spot.most, abs(slope.at + slope.rate * route.last))
 
 
 @njit(**PART)

@@ -74,13 +74,13 @@ FENCE = structure("low low_rate high high_rate shift lift scale root")
 # from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
 # the response is from where alpha says (and how fast that grows); the least distance between two of
 # its corners, the size of its nearest one, and that of most where it is less; the length of its row
-# of features; its piece (slope j
-# is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or +1), and
-# marks; an idle one stands on a knot without being in the factor, because it depends on others
-# there and none of them has an end.
+# of features; the largest alpha so far, and on the present slope anywhere on the span; its piece
+# (slope j is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or
+# +1), and marks; an idle one stands on a knot without being in the factor, because it depends on
+# others there and none of them has an end.
 SPOT = structure(
     "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart nearest usual "
-    "length",
+    "length most",
     "piece side place point crossed seat resting touched excused idle",
 )
 # A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its

@@ -92,6 +92,10 @@ class HingeRamp(RampModel):
         least = float(response[self.sample_weight > 0.0].min())
         return least + BEYOND * (least - s) if least < s else s
 
+    def loss_origin(self, t: float) -> float:
+        """The margin: no loss beyond it."""
+        return 1.0
+
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         theta, s = self.parameters_at(t)
         return (

@@ -71,6 +71,10 @@ class RegressionRamp(RampModel):
         sign = np.ones(self.y.size)
         super().__init__(rows, sign, path=path, parameters=parameters, C=C, **options)
 
+    def loss_origin(self, t: float) -> Array:
+        """The targets: no loss at residual 0."""
+        return self.y
+
     def _checked(self, what: str, value: Any, called: str | None = None) -> float:
         if what != "s":
             return super()._checked(what, value)
