@@ -18,7 +18,7 @@ __all__ = ["Unproven", "declined", "is_proven"]
 LEVEL = 1e-10
 # The certificate checks a path before it is returned if rounding is more than this part of a
 # response, or if it has no more coordinates and numbers than these, which takes no time.
-STRAIN, FEW, SMALL = 1e-3, 100, 2000
+STRAIN, FEW, SMALL = 1e-3, 100, 20_000
 
 
 class Unproven(TraceError):

@@ -93,8 +93,10 @@ def largest_so_far(core):  # type: ignore[no-untyped-def]
         spot.most = max(spot.most, abs(here.alpha[i]))
         if spot.piece % 2 == 0 and spot.bend == 0.0:
             slope = lines.slope[i, spot.piece // 2]
-            spot.most = max(spot.most, abs(slope.at + slope.rate * route.first))
-            spot.most = max(spot.most, abs(slope.at + slope.rate * route.last))
+            for t in (route.first, route.last):
+                size = abs(slope.at + slope.rate * t)
+                if size < np.inf:
+                    spot.most = max(spot.most, size)
 
 
 @njit(**PART)
