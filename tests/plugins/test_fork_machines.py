@@ -11,6 +11,7 @@ from oracles import solve_qp
 from sklearn.svm import SVC, SVR
 
 from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
+from homotopy.forking.mover import Mover
 from homotopy_plugins import (
     EfficientFrontier,
     ElasticNet,
@@ -252,6 +253,60 @@ def test_a_classifier_at_a_point_where_the_hinge_is_plain():
         refit = SVC(C=2.0, gamma=GAMMA, tol=1e-10).fit(X[rest], label[rest])
         margin = label[i] * refit.decision_function(X[i : i + 1])[0]
         assert left.response[i] == pytest.approx(margin, abs=single_precision(2.0))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("name", ["epsilon", "huber"])
+def test_most_rows_removed_one_after_the_other(name, kernel):
+    """A thousand steps without a fresh start, with room for few rows of Q; then all let go."""
+    n = 150
+    X, y = regression(n, seed=1)
+    options = {"C": 10.0, "kernel": kernel, "gamma": GAMMA, "fit_intercept": True}
+    path = Homotopy(MACHINES[name](X, y, cache_size=0.05, **options)).trace()
+    t = path.traced[1]
+    fork = path.fork(t)
+    base = fork.optimum()
+    rows = np.random.default_rng(2).permutation(n)
+    for row in rows[:120]:
+        moved = fork.remove(row)
+    assert moved.certify().ok
+    rest = np.sort(rows[120:])
+    alone = Homotopy(MACHINES[name](X[rest], y[rest], **options)).trace()
+    np.testing.assert_allclose(moved.response[rest], alone.response(t), atol=1e-10)
+    for row in rows[:120]:
+        moved = fork.release(row)
+    assert not fork.held
+    np.testing.assert_allclose(moved.response, base.response, atol=1e-10)
+    fork.restore()
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+
+
+def test_a_move_that_is_interrupted_leaves_the_base(monkeypatch):
+    X, y = regression(60)
+    fork = svr(X, y).fork(EPS)
+    base = fork.optimum()
+    whole = fork.leave_one_out()
+    go = Mover._go
+
+    def interrupted(self):
+        # In the middle of a row: as Ctrl-C between two bursts.
+        self.cursor.stop_steps = 3
+        monkeypatch.setattr("homotopy.tracker.tracker.BURST", 3)
+        self.pulse = stop
+        go(self)
+
+    def stop():
+        raise KeyboardInterrupt
+
+    for move in (lambda: fork.remove(0), fork.leave_one_out, lambda: fork.add(X[0], 9.0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Mover, "_go", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                move()
+        fork._mover.pulse = None
+        assert not fork.moved
+        np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+        np.testing.assert_array_equal(fork.leave_one_out().response, whole.response)
 
 
 # ------------------------------------------------------------------ programs
