@@ -316,7 +316,7 @@ class Mover(Tracker):
 
     def from_here(self, rows: Index, values: Array, alphas: bool) -> tuple[Array, Array, Array]:
         """`hold_each` from where rows have been moved to."""
-        if self.held == self._held_at_base and not self._anew:
+        if self.cursor.logged == self._jobs.logged and not (self.held or self._anew):
             return self.hold_each(rows, values, alphas)
         base, held = self.base, self._held_at_base
         self.mark()

@@ -151,6 +151,32 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     np.testing.assert_allclose(moved.response[: n - count], part.response(t), atol=1e-9)
 
 
+def test_results_outlive_the_fork():
+    """What a move led to can be certified and evaluated when the fork is elsewhere."""
+    X, y = regression(30)
+    fork = svr(X, y).fork(EPS)
+    base = fork.optimum()
+    added = fork.add(X[3] + 0.1, 2.0)
+    pushed = fork.push(4, 0.3, nodes=True)
+    f = added.decision_function(X[:4])
+    fork.restore()
+    fork.remove(5)
+    for optimum in (base, added, pushed):
+        assert optimum.certify().ok
+    assert pushed.nodes.certify().ok
+    np.testing.assert_array_equal(added.decision_function(X[:4]), f)
+    assert (base.alpha.size, added.alpha.size) == (30, 31)
+    assert pushed.trail()[1][-1] == pytest.approx(pushed.own_response, abs=1e-12)
+    # A row that has been out and in again is part of the base of what follows.
+    fork.release(5)
+    here = fork.optimum()
+    left = fork.leave_one_out()
+    np.testing.assert_array_equal(fork.optimum().alpha, here.alpha)
+    fork.restore()
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    np.testing.assert_allclose(fork.leave_one_out().response, left.response, atol=1e-11)
+
+
 def test_the_cost_of_a_new_row_counts():
     X, y = regression(20)
     weight = np.ones(20)
