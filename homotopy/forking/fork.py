@@ -186,9 +186,10 @@ class Fork:
         mover.begin_record()
         self._try(row, value, lambda: mover.hold(row, value))
         if not mover.end_record(value):
+            self.restore()
             raise TraceError(
                 f"row {row} could not be followed to alpha={value:.17g}, only solved for there: "
-                "the way is not known (push without nodes=True)"
+                "the way is not known (push without nodes=True; the fork has been restored)"
             )
         state = self._state()
         tables = state["frozen"]().tables.flat(row)

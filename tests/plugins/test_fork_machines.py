@@ -12,6 +12,7 @@ from sklearn.svm import SVC, SVR
 
 from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
 from homotopy.forking.mover import Mover
+from homotopy.tracker import Failure
 from homotopy_plugins import (
     EfficientFrontier,
     ElasticNet,
@@ -305,6 +306,63 @@ def test_most_rows_removed_one_after_the_other(name, kernel):
     np.testing.assert_allclose(moved.response, base.response, atol=1e-10)
     fork.restore()
     np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+
+
+@pytest.mark.parametrize("when", ["at once", "on the way"])
+@pytest.mark.parametrize("name", ["epsilon", "huber"])
+def test_what_cannot_be_followed_is_settled(monkeypatch, name, when):
+    """Ways that end in trouble: the same optima, found from where the trouble was."""
+    X, y = regression(40)
+    options = {"C": 3.0, "gamma": GAMMA, "fit_intercept": True}
+    path = Homotopy(MACHINES[name](X, y, **options)).trace()
+    fork = path.fork(path.traced[1])
+    base = fork.optimum()
+    rows = [int(np.argmax(base.alpha)), int(np.argmin(base.alpha)), 7]
+    expected = []
+    for row in rows:
+        expected += [fork.remove(row), fork.release(row)]
+        fork.restore()
+    left = fork.leave_one_out(rows, at=X)
+    go, tries = Mover._go, []
+
+    def trouble():
+        raise Failure("made up")
+
+    def troubled(self):
+        tries.append(1)
+        if when == "at once":
+            trouble()
+        self.pulse = trouble
+        try:
+            go(self)
+        finally:
+            self.pulse = None
+
+    monkeypatch.setattr("homotopy.tracker.tracker.BURST", 1)
+    monkeypatch.setattr(Mover, "_go", troubled)
+    for k, row in enumerate(rows):
+        for move, wanted in zip((fork.remove, fork.release), expected[2 * k :], strict=False):
+            moved = move(row)
+            assert moved.certify().ok
+            np.testing.assert_allclose(moved.response, wanted.response, atol=1e-11)
+        fork.restore()
+        np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+        np.testing.assert_array_equal(fork.optimum().response, base.response)
+    again = fork.leave_one_out(rows, at=X)
+    np.testing.assert_allclose(again.response, left.response, atol=1e-11)
+    np.testing.assert_allclose(again.decision, left.decision, atol=1e-11)
+    assert len(tries) >= 7
+    with pytest.raises(TraceError, match=r"the way is not known .*restored"):
+        fork.push(rows[0], 0.0, nodes=True)
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    monkeypatch.setattr(Mover, "settle_still", lambda self: trouble())
+    with pytest.raises(TraceError, match=rf"row {rows[0]} cannot be taken to alpha=0 .*made up"):
+        fork.remove(rows[0])
+    with pytest.raises(TraceError, match=rf"row {rows[1]} could not be left out.*made up"):
+        fork.leave_one_out(rows[1:])
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    monkeypatch.setattr(Mover, "_go", go)
+    np.testing.assert_array_equal(fork.leave_one_out(rows).response, left.response)
 
 
 def test_a_move_that_is_interrupted_leaves_the_base(monkeypatch):
