@@ -121,6 +121,8 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     n, count = 30, 3
     X, y = regression(n, seed=7)
     X[n - 1] = X[0]
+    # A column far from 0 is centred where the kernel is linear.
+    X[:, 2] += 30.0 if kernel == "linear" else 0.0
     rows = sp.csr_matrix(X) if kernel == "sparse" else X
     K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     kind = "linear" if kernel == "sparse" else kernel
@@ -143,6 +145,7 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     if kernel != "precomputed":
         found = moved.decision_function(rows[:5])
         np.testing.assert_allclose(found, path.decision_function(rows[:5], t), atol=1e-9)
+        assert moved.intercept == pytest.approx(path.intercept(t), abs=1e-8)
     else:
         with pytest.raises(ModelError, match="decision function"):
             moved.decision_function(K[:5, : n - count])
