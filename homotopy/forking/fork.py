@@ -98,7 +98,7 @@ class Fork:
         tables = Tables(slope, lines.corner.at[:n].copy(), bend)
 
         def frozen() -> Frozen:
-            return self._frozen(tables)
+            return self._frozen(tables, added)
 
         return {
             "alpha": mover.alpha[:n],
@@ -111,15 +111,19 @@ class Fork:
             "added": added,
         }
 
-    def _frozen(self, tables: Tables, moving: int | None = None, span: Any = (0.0, 0.0)) -> Frozen:
-        problem, n = self._problem, self._rows
-        assert isinstance(problem.model, Frozen)
-        names = problem.model.names
-        gram = self.path.problem.gram
-        border = problem.border[:n]
-        if self._added:
-            gram, border = rows_added(self.path.problem, self._added)
-        return Frozen(gram, (border, problem.target0), tables, names, moving, span)
+    def _frozen(
+        self,
+        tables: Tables,
+        added: tuple[NewRow, ...],
+        moving: int | None = None,
+        span: tuple[float, float] = (0.0, 0.0),
+    ) -> Frozen:
+        """The problem with these polylines and rows."""
+        own, frozen = self.path.problem, self._problem.model
+        assert isinstance(frozen, Frozen)
+        gram, border = rows_added(own, added) if added else (own.gram, own.border)
+        target = self._problem.target0
+        return Frozen(gram, (border, target), tables, frozen.names, moving, span)
 
     def decision_function(self, X: Any) -> Array:
         """The fitted function at new data, at the present optimum."""
@@ -143,7 +147,7 @@ class Fork:
         row : int
         alpha : float
         nodes : bool
-            Whether every break-point on the way is kept (`Moved.nodes`, `Moved.trail`).
+            Whether every break-point on the way is kept (``moved.nodes``, `Moved.trail`).
 
         Returns
         -------
@@ -182,15 +186,16 @@ class Fork:
         mover.begin_record()
         self._try(row, value, lambda: mover.hold(row, value))
         if not mover.end_record(value):
+            self.restore()
             raise TraceError(
                 f"row {row} could not be followed to alpha={value:.17g}, only solved for there: "
-                "the way is not known (push without nodes=True)"
+                "the way is not known (push without nodes=True; the fork has been restored)"
             )
         state = self._state()
         tables = state["frozen"]().tables.flat(row)
         segments = segments_of(mover.rec, mover.cursor, first)
         span = float(segments.start[0]), float(segments.stop[-1])
-        frozen = self._frozen(tables, row, span)
+        frozen = self._frozen(tables, self.added, row, span)
         way = Path(frozen, segments, (), Status.COMPLETE, span, {}, problem=frozen.problem())
         return Moved(**state, row=row, nodes=way)
 

@@ -38,6 +38,8 @@ class Mover(Tracker):
     def __init__(self, problem: Problem, piece: Index, alpha: Array, b: Array) -> None:
         super().__init__(problem, windows=Windows().closed())
         self.held: dict[int, float] = {}
+        # Steps when u was last recomputed.
+        self._fresh = 0
         frozen = problem.model
         assert isinstance(frozen, Frozen)
         # The polylines that rows have unless they are held.
@@ -46,6 +48,7 @@ class Mover(Tracker):
         self.load_model(0.0, 1.0)
         self.cursor.due = np.iinfo(np.int64).max
         self.stand(piece, alpha, b)
+        self._fresh = int(self.cursor.steps)
         self.mark()
         self._anew, self._middle = False, float(np.median(self.here.spot.usual))
 
@@ -169,6 +172,7 @@ class Mover(Tracker):
         except TraceError:
             self._hold_otherwise(row, value)
         self.held[row] = value
+        self._freshen()
 
     def _hold_otherwise(self, row: int, value: float) -> None:
         """The same without following the way: settle from where the route has come to."""
@@ -197,6 +201,9 @@ class Mover(Tracker):
                 job = int(self._jobs.job)
                 self.go_back()
                 self._alone(job, int(rows[job]), float(values[job]))
+            except BaseException:
+                self.go_back()
+                raise
         return self.base.found_u, self.base.found_b, self.base.found_alpha
 
     def _alone(self, job: int, row: int, value: float) -> None:
@@ -243,6 +250,18 @@ class Mover(Tracker):
             self.settle_still()
         finally:
             self._jobs.piece, self.shift[row] = -1, 0.0
+        self._freshen()
+
+    def _freshen(self) -> None:
+        """After many steps since u was last recomputed: do so, and correct what it is off by."""
+        if self.cursor.steps - self._fresh < self.tolerances.refresh:
+            return
+        self._fresh, recording = int(self.cursor.steps), self.cursor.recording
+        # The factor may be made anew.
+        self._anew, self.cursor.recording = True, 0
+        if not self.correct():
+            self.settle_still()
+        self.cursor.recording = recording
 
     def _where_on(self, row: int, piece: Piece, value: float) -> float:
         """The response that a row of this alpha has on one of its pieces: its own on a flat one."""
@@ -297,7 +316,7 @@ class Mover(Tracker):
 
     def from_here(self, rows: Index, values: Array, alphas: bool) -> tuple[Array, Array, Array]:
         """`hold_each` from where rows have been moved to."""
-        if self.held == self._held_at_base and not self._anew:
+        if self.cursor.logged == self._jobs.logged and not (self.held or self._anew):
             return self.hold_each(rows, values, alphas)
         base, held = self.base, self._held_at_base
         self.mark()
@@ -362,7 +381,7 @@ class Mover(Tracker):
         """Stand at the base again."""
         self._jobs.begun = 0
         self._phase(state.UNDOING)
-        self.held = dict(self._held_at_base)
+        self.held, self._fresh = dict(self._held_at_base), int(self.cursor.steps)
 
     def go_back_anew(self) -> None:
         """The same after the factor was made anew."""

@@ -89,10 +89,11 @@ class Optimum:
 
     @property
     def intercept(self) -> Any:
-        """The intercept of the decision function, as `Path.intercept` has it (of a linear kernel
-        whose rows are centred it knows nothing of rows that were added)."""
+        """The intercept of the decision function, as `Path.intercept` has it."""
         n = self.alpha.size - len(self._added)
-        return self._model.intercept(self.alpha[:n], self.border_multipliers)
+        own = self._model.intercept(self.alpha[:n], self.border_multipliers)
+        more = [row.offset * a for row, a in zip(self._added, self.alpha[n:], strict=True)]
+        return own + float(sum(more)) if any(more) else own
 
     def decision_function(self, X: Any) -> Array:
         """The fitted function at new data, of a model that is a `Predictor`."""

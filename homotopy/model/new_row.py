@@ -36,6 +36,8 @@ class NewRow:
         B_i.
     decision : callable, optional
         What alpha_i = 1 adds to the decision function at the rows X.
+    offset : float
+        What alpha_i = 1 adds to the intercept of that function; 0 unless rows are centred.
     source : object, optional
         Whatever the model needs to know of this row when another one is added
         (`Predictor.new_row`).
@@ -47,4 +49,5 @@ class NewRow:
     features: Array | None = None
     border: Array = attrs.field(factory=lambda: np.zeros(0), converter=np.atleast_1d)
     decision: Callable[[Any], Array] | None = None
+    offset: float = 0.0
     source: Any = None

@@ -56,7 +56,7 @@ class Predictor(LossModel):
 
     def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
         """A row that `Fork.insert` adds: its data, its target, the weight of its loss (None: that
-        of any row) at the parameter t; `others` holds `NewRow.source` of those added before."""
+        of any row) at the parameter t; `others` holds the ``source`` of each `NewRow` before it."""
         raise ModelError(
             f"{type(self).__name__} does not say how a new row is made; write new_row, or give "
             "Fork.insert_row a NewRow"

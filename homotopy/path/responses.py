@@ -54,7 +54,8 @@ class _Flat:
 
     def forget(self) -> None:
         """Make the products anew at the next place."""
-        self.last, self.product = np.zeros_like(self.now), np.zeros_like(self.now)
+        self.last: Array | None = None
+        self.product = np.zeros_like(self.now)
 
     def _go_to(self, k: int) -> None:
         """The level and rate of every coordinate on segment k."""
@@ -78,6 +79,9 @@ class _Flat:
             values = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
             active[row, s.active[part]] = values
         total = self._times(active)
+        if self.last is None:
+            self.last = flat[:, 0].copy()
+            self.product = np.stack([self.gram.matvec(part) for part in self.last])
         for which in range(2):
             change = np.diff(flat[which], axis=0, prepend=self.last[which][None])
             products = np.cumsum(self._times(change), axis=0) + self.product[which]
@@ -87,8 +91,10 @@ class _Flat:
 
     def _times(self, rows: Array) -> Array:
         """``rows @ Q``, by the columns that are not 0."""
-        used = np.flatnonzero(np.any(rows != 0.0, axis=0))
+        used = np.flatnonzero(np.any(rows, axis=0))
         if not used.size:
             return np.zeros_like(rows)
-        every = np.arange(self.piece.size)
-        return np.asarray(rows[:, used] @ self.gram.block(used, every))
+        stored = self.gram.rows()
+        if stored is not None and np.all(stored[1][used] >= 0):
+            return np.asarray(rows[:, used] @ stored[0][stored[1][used]])
+        return np.asarray(rows[:, used] @ self.gram.block(used, np.arange(self.piece.size)))

@@ -284,6 +284,8 @@ ELSEWHERE = {
         "budget",
         "told_at",
         "told",
+        # Reads the record, for a callback.
+        "sweep",
     },
     # (The records are ways to read `_scalars`.)
     "Tracker": {"problem", "gram", "pulse", "_settle_lines", "_form", "lines", *Scalars._fields},

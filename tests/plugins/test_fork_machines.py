@@ -11,6 +11,8 @@ from oracles import solve_qp
 from sklearn.svm import SVC, SVR
 
 from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
+from homotopy.forking.mover import Mover
+from homotopy.tracker import Failure
 from homotopy_plugins import (
     EfficientFrontier,
     ElasticNet,
@@ -119,6 +121,8 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     n, count = 30, 3
     X, y = regression(n, seed=7)
     X[n - 1] = X[0]
+    # A column far from 0 is centred where the kernel is linear.
+    X[:, 2] += 30.0 if kernel == "linear" else 0.0
     rows = sp.csr_matrix(X) if kernel == "sparse" else X
     K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     kind = "linear" if kernel == "sparse" else kernel
@@ -141,6 +145,7 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     if kernel != "precomputed":
         found = moved.decision_function(rows[:5])
         np.testing.assert_allclose(found, path.decision_function(rows[:5], t), atol=1e-9)
+        assert moved.intercept == pytest.approx(path.intercept(t), abs=1e-8)
     else:
         with pytest.raises(ModelError, match="decision function"):
             moved.decision_function(K[:5, : n - count])
@@ -148,6 +153,32 @@ def test_a_row_added_is_as_if_it_had_been_there(name, kernel):
     for k in range(n - count, n):
         moved = fork.remove(k)
     np.testing.assert_allclose(moved.response[: n - count], part.response(t), atol=1e-9)
+
+
+def test_results_outlive_the_fork():
+    """What a move led to can be certified and evaluated when the fork is elsewhere."""
+    X, y = regression(30)
+    fork = svr(X, y).fork(EPS)
+    base = fork.optimum()
+    added = fork.add(X[3] + 0.1, 2.0)
+    pushed = fork.push(4, 0.3, nodes=True)
+    f = added.decision_function(X[:4])
+    fork.restore()
+    fork.remove(5)
+    for optimum in (base, added, pushed):
+        assert optimum.certify().ok
+    assert pushed.nodes.certify().ok
+    np.testing.assert_array_equal(added.decision_function(X[:4]), f)
+    assert (base.alpha.size, added.alpha.size) == (30, 31)
+    assert pushed.trail()[1][-1] == pytest.approx(pushed.own_response, abs=1e-12)
+    # A row that has been out and in again is part of the base of what follows.
+    fork.release(5)
+    here = fork.optimum()
+    left = fork.leave_one_out()
+    np.testing.assert_array_equal(fork.optimum().alpha, here.alpha)
+    fork.restore()
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    np.testing.assert_allclose(fork.leave_one_out().response, left.response, atol=1e-11)
 
 
 def test_the_cost_of_a_new_row_counts():
@@ -252,6 +283,118 @@ def test_a_classifier_at_a_point_where_the_hinge_is_plain():
         refit = SVC(C=2.0, gamma=GAMMA, tol=1e-10).fit(X[rest], label[rest])
         margin = label[i] * refit.decision_function(X[i : i + 1])[0]
         assert left.response[i] == pytest.approx(margin, abs=single_precision(2.0))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("name", ["epsilon", "huber"])
+def test_most_rows_removed_one_after_the_other(name, kernel):
+    """A thousand steps without a fresh start, with room for few rows of Q; then all let go."""
+    n = 150
+    X, y = regression(n, seed=1)
+    options = {"C": 10.0, "kernel": kernel, "gamma": GAMMA, "fit_intercept": True}
+    path = Homotopy(MACHINES[name](X, y, cache_size=0.05, **options)).trace()
+    t = path.traced[1]
+    fork = path.fork(t)
+    base = fork.optimum()
+    rows = np.random.default_rng(2).permutation(n)
+    for row in rows[:120]:
+        moved = fork.remove(row)
+    assert moved.certify().ok
+    rest = np.sort(rows[120:])
+    alone = Homotopy(MACHINES[name](X[rest], y[rest], **options)).trace()
+    np.testing.assert_allclose(moved.response[rest], alone.response(t), atol=1e-10)
+    for row in rows[:120]:
+        moved = fork.release(row)
+    assert not fork.held
+    np.testing.assert_allclose(moved.response, base.response, atol=1e-10)
+    fork.restore()
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+
+
+@pytest.mark.parametrize("when", ["at once", "on the way"])
+@pytest.mark.parametrize("name", ["epsilon", "huber"])
+def test_what_cannot_be_followed_is_settled(monkeypatch, name, when):
+    """Ways that end in trouble: the same optima, found from where the trouble was."""
+    X, y = regression(40)
+    options = {"C": 3.0, "gamma": GAMMA, "fit_intercept": True}
+    path = Homotopy(MACHINES[name](X, y, **options)).trace()
+    fork = path.fork(path.traced[1])
+    base = fork.optimum()
+    rows = [int(np.argmax(base.alpha)), int(np.argmin(base.alpha)), 7]
+    expected = []
+    for row in rows:
+        expected += [fork.remove(row), fork.release(row)]
+        fork.restore()
+    left = fork.leave_one_out(rows, at=X)
+    go, tries = Mover._go, []
+
+    def trouble():
+        raise Failure("made up")
+
+    def troubled(self):
+        tries.append(1)
+        if when == "at once":
+            trouble()
+        self.pulse = trouble
+        try:
+            go(self)
+        finally:
+            self.pulse = None
+
+    monkeypatch.setattr("homotopy.tracker.tracker.BURST", 1)
+    monkeypatch.setattr(Mover, "_go", troubled)
+    for k, row in enumerate(rows):
+        for move, wanted in zip((fork.remove, fork.release), expected[2 * k :], strict=False):
+            moved = move(row)
+            assert moved.certify().ok
+            np.testing.assert_allclose(moved.response, wanted.response, atol=1e-11)
+        fork.restore()
+        np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+        np.testing.assert_array_equal(fork.optimum().response, base.response)
+    again = fork.leave_one_out(rows, at=X)
+    np.testing.assert_allclose(again.response, left.response, atol=1e-11)
+    np.testing.assert_allclose(again.decision, left.decision, atol=1e-11)
+    assert len(tries) >= 7
+    with pytest.raises(TraceError, match=r"the way is not known .*restored"):
+        fork.push(rows[0], -20.0, nodes=True)
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    monkeypatch.setattr(Mover, "settle_still", lambda self: trouble())
+    with pytest.raises(TraceError, match=rf"row {rows[0]} cannot be taken to alpha=-20 .*made up"):
+        fork.push(rows[0], -20.0)
+    if name == "epsilon":
+        with pytest.raises(TraceError, match=rf"row {rows[1]} could not be left out.*made up"):
+            fork.leave_one_out(rows[1:])
+    np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+    monkeypatch.setattr(Mover, "_go", go)
+    np.testing.assert_array_equal(fork.leave_one_out(rows).response, left.response)
+
+
+def test_a_move_that_is_interrupted_leaves_the_base(monkeypatch):
+    X, y = regression(60)
+    fork = svr(X, y).fork(EPS)
+    base = fork.optimum()
+    whole = fork.leave_one_out()
+    go = Mover._go
+
+    def interrupted(self):
+        # In the middle of a row: as Ctrl-C between two bursts.
+        self.cursor.stop_steps = 3
+        monkeypatch.setattr("homotopy.tracker.tracker.BURST", 3)
+        self.pulse = stop
+        go(self)
+
+    def stop():
+        raise KeyboardInterrupt
+
+    for move in (lambda: fork.remove(0), fork.leave_one_out, lambda: fork.add(X[0], 9.0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Mover, "_go", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                move()
+        fork._mover.pulse = None
+        assert not fork.moved
+        np.testing.assert_array_equal(fork.optimum().alpha, base.alpha)
+        np.testing.assert_array_equal(fork.leave_one_out().response, whole.response)
 
 
 # ------------------------------------------------------------------ programs

@@ -48,6 +48,7 @@ def new_row(
         features=features,
         border=border,
         decision=_decision(model, row, sign),
+        offset=0.0 if model.centre is None or features is None else -float(model.centre @ features),
         source=(row, sign),
     )
 
