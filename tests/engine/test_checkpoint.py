@@ -277,7 +277,6 @@ ELSEWHERE = {
         "problem",
         "tracker",
         "callback",
-        "sweep",
         "max_breakpoints",
         "bar",
         "deadline",

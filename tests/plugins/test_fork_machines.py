@@ -341,7 +341,7 @@ def test_what_cannot_be_followed_is_settled(monkeypatch, name, when):
         finally:
             self.pulse = None
 
-    monkeypatch.setattr("homotopy.tracker.tracker.BURST", 1)
+    monkeypatch.setattr("homotopy.tracker.runs.BURST", 1)
     monkeypatch.setattr(Mover, "_go", troubled)
     for k, row in enumerate(rows):
         for move, wanted in zip((fork.remove, fork.release), expected[2 * k :], strict=False):
@@ -379,7 +379,7 @@ def test_a_move_that_is_interrupted_leaves_the_base(monkeypatch):
     def interrupted(self):
         # In the middle of a row: as Ctrl-C between two bursts.
         self.cursor.stop_steps = 3
-        monkeypatch.setattr("homotopy.tracker.tracker.BURST", 3)
+        monkeypatch.setattr("homotopy.tracker.runs.BURST", 3)
         self.pulse = stop
         go(self)
 
