@@ -213,6 +213,8 @@ class Exactness(Factoring):
             heaviest = float(self.gram.sizes.max())
             possible = max(float(np.abs(self.u).max()), heaviest * sizes.height)
             sizes.size_scale = possible or 1.0
+        # Where all corners are 0 they were measured by the scale before.
+        self._corners_at = None
         self._measure(sizes.length**2)
         if sizes.height == 0.0:
             sizes.height = sizes.size_scale / (self.fixed.largest_root**2 or 1.0)

@@ -90,7 +90,7 @@ def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_ends(core, i):  # type: ignore[no-untyped-def]
     """How far alpha_i is beyond the ends of its knot, in parts of what is allowed."""
-    here = core.here
+    here, act, system = core.here, core.act, core.system
     beyond = -min(room_of(core, i, 1.0), room_of(core, i, -1.0))
     if beyond <= 0.0:
         return 0.0
@@ -99,8 +99,12 @@ def off_ends(core, i):  # type: ignore[no-untyped-def]
         usual = max(abs(here.u[i]), here.fence[i].scale) / spot.own
     if spot.slope > 0.0:
         usual = min(usual, spot.slope)
-    usual = usual if usual < np.inf else 0.0
-    return part_of(beyond, SHARE * LITTLE_ALPHA * max(abs(here.alpha[i]), usual))
+    allowed = LITTLE_ALPHA * max(abs(here.alpha[i]), usual if usual < np.inf else 0.0)
+    if usual == np.inf:
+        # Found from the border equations alone: what ought to be 0 is the rounding of these.
+        equations = 1.0 + system.actives + act.column.size
+        allowed = max(allowed, ROUNDINGS * EPS * math.sqrt(equations) * spot.height)
+    return part_of(beyond, SHARE * allowed)
 
 
 @njit(**PART)
