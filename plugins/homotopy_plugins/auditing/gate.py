@@ -102,7 +102,11 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
         )
     elif counting:
         amber.append(f"{listed(counting)} only numbers the rows; leave it out")
-    if not skill.there:
+    if not skill.there and skill.saved > WEAK:
+        red.append(
+            f"{table.size} rows are few: they do not tell whether the columns predict the target"
+        )
+    elif not skill.there:
         red.append(
             "the columns do not predict the target on rows that were held out (they save "
             f"{max(skill.saved, 0.0):.0%} of the loss of a guess), so that nothing tells a wrong "
@@ -114,7 +118,7 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
             "guess), so that most wrong rows cannot be told from right ones"
         )
     n, d = table.size, int(table.numbers.shape[1])
-    if n < FEW:
+    if n < FEW and not red:
         amber.append(f"{n} rows are few")
     elif n < PER_COLUMN * d:
         amber.append(f"there are {n} rows for {d} columns")

@@ -8,6 +8,7 @@ the neighbourhood.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import attrs
@@ -133,14 +134,11 @@ def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:
     for name, values in table.sources:
         number = as_numbers(values)[0]
         if number is None:
-            words, many = np.unique(
-                np.array([str(values_) for values_ in np.asarray(values, dtype=object)[rows]]),
-                return_counts=True,
-            )
-            usual = np.asarray(values, dtype=object)[same]
-            share = np.mean([str(value) == words[np.argmax(many)] for value in usual])
-            if many.max() >= 0.9 * rows.size and share < NARROW:
-                told.append((float(share), f"{name} is {words[np.argmax(many)]!r}"))
+            words = np.asarray(values, dtype=object)
+            (word, many), *_ = Counter(str(value) for value in words[rows]).most_common(1)
+            share = float(np.mean([str(value) == word for value in words[same]]))
+            if many >= 0.9 * rows.size and share < NARROW:
+                told.append((share, f"{name} is {word!r}"))
             continue
         here, all_ = number[rows], number[same]
         here, all_ = here[np.isfinite(here)], all_[np.isfinite(all_)]

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from homotopy_plugins.auditing.evidence import (
     calibrated,
@@ -225,7 +226,7 @@ def _held_out(
     rows = some(train, TRACED, codes)
     if np.unique(codes[rows]).size < 2:
         return np.zeros((test.size, k))
-    return said(model.fit(view[rows], codes[rows]), view[test], np.arange(k))
+    return said(clone(model).fit(view[rows], codes[rows]), view[test], np.arange(k))
 
 
 def _own(view: Any, sign: Array, kept: Flags, C: float) -> OwnPath | None:

@@ -74,6 +74,10 @@
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 
+  // "line 12", and "patient 426" as it is.
+  const called = (name) => (/^\d+$/.test(name) ? `${data.counted} ${name}` : name);
+  const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
   // ------------------------------------------------------------------ the list
 
   const percent = (part) => `${Math.round(100 * part)} %`;
@@ -146,6 +150,7 @@
     const total = data.rows.filter((row) => decisionOf(row)).length;
     $("count").textContent = total ? `decided: ${kinds.join(", ")}` : "nothing decided yet";
     $("export").disabled = $("clear").disabled = total === 0;
+    $("clear").textContent = "forget them";
   }
 
   function select(k, scroll = true) {
@@ -195,7 +200,7 @@
   }
 
   function valuesTable(row) {
-    const beside = row.beside.map((one) => el("th", { class: "plain" }, `${data.counted} ${one.name}`, el("br"), el("span", { class: "small" }, one.label)));
+    const beside = row.beside.map((one) => el("th", { class: "plain" }, called(one.name), el("br"), el("span", { class: "small" }, one.label)));
     const head = el("tr", {}, el("th", { class: "plain" }, "column"), el("th", { class: "plain" }, "this row", el("br"), el("span", { class: "small" }, row.given)), el("th", { class: "plain" }, data.labels ? `among all ${row.given}` : "among all rows"), ...beside);
     const body = row.values.map((value) =>
       el("tr", { class: value.rare ? "rare" : "" },
@@ -215,11 +220,11 @@
       return;
     }
     const title = data.labels
-      ? `${data.counted} ${row.name}: labelled ${row.given}` + (row.given === row.predicted ? "" : `, looks like ${row.predicted}`)
-      : `${data.counted} ${row.name}: ${row.given}, expected about ${row.predicted}`;
+      ? `${called(row.name)}: labelled ${row.given}` + (row.given === row.predicted ? "" : `, looks like ${row.predicted}`)
+      : `${called(row.name)}: ${row.given}, expected about ${row.predicted}`;
     const parts = [
-      el("h2", {}, title),
-      el("p", { class: "why" }, `Wrong with a chance of ${percent(1 - row.quality)}. ${row.reason}.`),
+      el("h2", {}, sentence(title)),
+      el("p", { class: "why" }, `Wrong with a chance of ${percent(1 - row.quality)}. ${sentence(row.reason)}.`),
     ];
     if (row.group >= 0) parts.push(el("p", { class: "why" }, `Group ${row.group}: ${data.groups[row.group]}.`));
     parts.push(decideButtons(row));
@@ -288,6 +293,11 @@
   $("search").addEventListener("input", showList);
   $("export").addEventListener("click", save);
   $("clear").addEventListener("click", () => {
+    // Asked twice: hours of work are gone with one click.
+    if ($("clear").textContent === "forget them") {
+      $("clear").textContent = "really forget all?";
+      return;
+    }
     state.marks = {};
     keep();
     showList();

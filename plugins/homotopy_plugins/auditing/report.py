@@ -25,9 +25,9 @@ SHOWN, WRITTEN = 10, 200
 # How tall the page is where it is shown inside another.
 HEIGHT = 700
 SAID = {
-    "green": "The columns predict the target: the answer can be relied upon.",
-    "amber": "Read the answer with care",
-    "red": "No number is given",
+    "green": "the columns predict the target on rows that were held out.",
+    "amber": "read the answer with care",
+    "red": "no number is given",
 }
 
 
