@@ -194,6 +194,30 @@ def test_a_batch_is_reported_as_a_group():
     np.testing.assert_array_equal(np.sort(report.columns["row"][numbers == 0]), group.rows)
 
 
+def test_a_crowd_that_stands_by_itself_is_a_pocket():
+    # The data of the picture in README.
+    rng = np.random.default_rng(5)
+    truth = np.repeat([-1.0, 1.0], 100)
+    X = np.where(truth[:, None] < 0, (-1.6, -0.8), (1.6, 0.8)) + rng.normal(0, (0.8, 1.1), (200, 2))
+    crowd = rng.choice(np.flatnonzero(truth < 0), 20, replace=False)
+    X[crowd] = (-5.0, 0.5) + 0.5 * rng.standard_normal((20, 2))
+    y = truth.copy()
+    y[crowd] = 1.0
+    report = audit(X, y, model=False, cv=3)
+    (pocket,) = [group for group in report.groups if group.pocket]
+    assert np.isin(pocket.rows, crowd).all()
+    assert pocket.rows.size >= 18
+    assert (pocket.label, pocket.other) == (1.0, -1.0)
+    assert "right or wrong together" in str(pocket)
+
+
+def test_classes_that_are_made_of_pockets_are_left_alone():
+    rng = np.random.default_rng(0)
+    X = 3.0 * rng.random((300, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2
+    assert not [group for group in audit(X, y, model=False, cv=3).groups if group.pocket]
+
+
 def test_clean_clouds_have_no_group():
     X, y = make_blobs(150, centers=[[-4, 0], [4, 0]], random_state=0)
     assert audit(X, y, model=False, cv=3).groups == ()

@@ -39,9 +39,7 @@ NAMES = (
 AGAINST = ("off", "off here", "least", "median", "most")
 
 
-def audit_targets(
-    work: Work, target: Array, cv: Any, costs: Sequence[float], seed: int
-) -> Found:
+def audit_targets(work: Work, target: Array, cv: Any, costs: Sequence[float], seed: int) -> Found:
     table, n = work.table, target.size
     middle = float(np.median(target))
     unit = float(np.median(np.abs(target - middle))) / 0.6745 or float(target.std())

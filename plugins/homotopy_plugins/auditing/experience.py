@@ -93,7 +93,6 @@ class Experience:
             total += value[node]
         return np.asarray(1.0 / (1.0 + np.exp(-total)))
 
-
     def number(self, wrong: Array, evidence: Array, level: float) -> Count:
         """How many are wrong, and between which numbers that lies with the chance `level`.
 

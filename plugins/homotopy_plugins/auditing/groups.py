@@ -4,6 +4,11 @@ A batch that was labelled wrongly as a whole vouches for itself, row by row: eve
 neighbours with the same label.  So suspects of one label that are neighbours of each other are
 joined, and the group is judged by the rows around it and by machines that have seen nothing of
 the neighbourhood.
+
+A batch that stands by itself, far from the rest, is invisible to both: every machine that has seen
+a part of it believes it.  Such a *pocket* is found by its neighbours alone and by what machines say
+that have seen nothing of it.  It may be right or wrong, which only a person can tell, so that it is
+reported and not counted.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from homotopy_plugins.auditing.machines import apart as apart_machines
+from homotopy_plugins.auditing.scores import TRACED, some
 from homotopy_plugins.auditing.tables import Table, as_numbers
 from homotopy_plugins.auditing.targets import Labels
 
@@ -32,6 +39,9 @@ JOINED, LEAST = 10, 5
 CHANCE, AGAINST = 0.25, -1.5
 # Around a group at most this share of rows has its label; its rows are wrong with this chance.
 AROUND, BELIEVED = 0.4, 0.3
+# A pocket has at most this share of the rows of its class, and all pockets together this share of
+# all rows: where there are more, classes are made of pockets.
+POCKET, POCKETS = 0.3, 0.15
 # What the rows have in common: columns whose spread in the group is at most this part of all.
 NARROW, COLUMNS = 0.5, 3
 
@@ -51,6 +61,8 @@ class Group:
         The mean chance that they are wrong.
     common : tuple of str
         What they have in common.
+    pocket : bool
+        Whether they stand by themselves: right or wrong together, and not counted as wrong.
     """
 
     rows: Index
@@ -59,12 +71,18 @@ class Group:
     around: float
     chance: float
     common: tuple[str, ...]
+    pocket: bool = False
 
     def __str__(self) -> str:
         words = (
             f"{self.rows.size} rows alike, all {_quoted(self.label)}, where {self.around:.0%} of "
             f"the rows around are {_quoted(self.other)}"
         )
+        if self.pocket:
+            words += (
+                f" and machines that have not seen them say {_quoted(self.other)} (a pocket: right "
+                "or wrong together, look at one of them; not counted)"
+            )
         return words + (f": {'; '.join(self.common)}" if self.common else "")
 
 
@@ -86,20 +104,57 @@ def groups_of(
     n, k = odds.shape
     rows, place = np.arange(n), np.maximum(codes, 0)
     suspect = (codes >= 0) & ((wrong >= CHANCE) | (apart[rows, place] < AGAINST))
-    if suspect.sum() < LEAST:
-        return []
-    some = np.repeat(np.flatnonzero(suspect), min(JOINED, near.shape[1]))
-    other = near[suspect][:, :JOINED].ravel()
-    joined = (other >= 0) & suspect[other] & (codes[some] == codes[other])
-    links = sp.coo_matrix((np.ones(joined.sum()), (some[joined], other[joined])), shape=(n, n))
-    part = connected_components(links, directed=False)[1]
-    part[~suspect] = -1
     found = []
-    for number in np.flatnonzero(np.bincount(part[suspect]) >= LEAST):
-        group = _judged(np.flatnonzero(part == number), table, labels, near, wrong, k)
-        if group is not None:
+    for part in _parts(suspect, codes, near):
+        group = _judged(part, table, labels, near, wrong, k)
+        if group is not None and group.chance >= BELIEVED:
             found.append(group)
-    return sorted(found, key=lambda one: -one.chance * one.rows.size)
+    found.sort(key=lambda one: -one.chance * one.rows.size)
+    return found + _pockets(table, labels, near, wrong, found)
+
+
+def _parts(chosen: Any, codes: Index, near: Index) -> list[Index]:
+    """Chosen rows of one label that hang together as neighbours, `LEAST` or more."""
+    if chosen.sum() < LEAST:
+        return []
+    some_ = np.repeat(np.flatnonzero(chosen), min(JOINED, near.shape[1]))
+    other = near[chosen][:, :JOINED].ravel()
+    joined = (other >= 0) & chosen[other] & (codes[some_] == codes[other])
+    pairs = (some_[joined], other[joined])
+    links = sp.coo_matrix((np.ones(joined.sum()), pairs), shape=(codes.size, codes.size))
+    part = connected_components(links, directed=False)[1]
+    sizes = np.bincount(part[chosen])
+    return [np.flatnonzero(chosen & (part == one)) for one in np.flatnonzero(sizes >= LEAST)]
+
+
+def _pockets(
+    table: Table, labels: Labels, near: Index, wrong: Array, known: list[Group]
+) -> list[Group]:
+    """Rows of one label that stand by themselves where the rows around, and machines that have not
+    seen them, say another."""
+    codes = labels.codes
+    size = np.bincount(codes[codes >= 0])
+    taken = np.concatenate([group.rows for group in known]) if known else np.empty(0, dtype=int)
+    found = []
+    for part in _parts(codes >= 0, codes, near):
+        if part.size > POCKET * size[codes[part[0]]] or np.isin(part, taken).any():
+            continue
+        group = _judged(part, table, labels, near, wrong, size.size)
+        if group is not None and _contradicted(table.views["standard"], codes, group, labels):
+            found.append(attrs.evolve(group, pocket=True))
+    total = sum(group.rows.size for group in found)
+    return found if total <= POCKETS * codes.size else []
+
+
+def _contradicted(view: Any, codes: Index, group: Group, labels: Labels) -> bool:
+    """Whether every machine that has not seen the rows says the other label of most of them."""
+    rest = np.setdiff1d(np.flatnonzero(codes >= 0), group.rows)
+    rest = some(rest, TRACED, codes)
+    if np.unique(codes[rest]).size < 2:
+        return False
+    other = int(np.searchsorted(labels.classes, group.other))
+    said = [one.fit(view[rest], codes[rest]).predict(view[group.rows]) for one in apart_machines()]
+    return all(np.mean(one == other) > 0.5 for one in said)
 
 
 def _judged(
@@ -113,7 +168,7 @@ def _judged(
     if around.size == 0:
         return None
     count = np.bincount(labels.codes[around], minlength=k) / around.size
-    if count[code] > AROUND or chance < BELIEVED:
+    if count[code] > AROUND:
         return None
     count[code] = -1.0
     other = int(np.argmax(count))

@@ -1,4 +1,4 @@
-"""Many small jobs: with a bar that tells the time left, a limit of time, and Ctrl-C between them."""
+"""Many small jobs: a bar that tells the time left, a limit of time, Ctrl-C between any two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import attrs
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from homotopy.progress import progress_bar

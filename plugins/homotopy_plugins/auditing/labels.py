@@ -238,5 +238,3 @@ def _own(view: Any, sign: Array, kept: Flags, C: float) -> OwnPath | None:
     whole = OwnPath.unknown(kept.size)
     whole.fill(kept, path.take(place))
     return whole
-
-

@@ -82,7 +82,7 @@ def machines_of(model: Any, task: str, seed: int, n: int, sparse: bool) -> list[
 
 def _defaults(labels: bool, seed: int, n: int, sparse: bool) -> list[Asked]:
     """A forest, a line and, where columns are dense, boosted trees."""
-    options = {"min_samples_leaf": 5, "random_state": seed}
+    options: dict[str, Any] = {"min_samples_leaf": 5, "random_state": seed}
     options["max_samples"] = None if n <= SAMPLED else SAMPLED / n
     scaler = MaxAbsScaler() if sparse else StandardScaler()
     if labels:
@@ -94,9 +94,7 @@ def _defaults(labels: bool, seed: int, n: int, sparse: bool) -> list[Asked]:
     else:
         forest = RandomForestRegressor(TREES, **options)
         line = HuberRegressor(max_iter=1000)
-        boosted = HistGradientBoostingRegressor(
-            loss="absolute_error", random_state=seed, **BOOSTED
-        )
+        boosted = HistGradientBoostingRegressor(loss="absolute_error", random_state=seed, **BOOSTED)
     name = "logistic regression" if labels else "Huber's regression"
     out = [
         Asked("the forest", forest, False, 1.0),

@@ -190,7 +190,7 @@ class _Columns:
         else:
             word = str(self.given[j][row])
             own = float(np.mean([str(v) == word for v in self.given[j][mine]]))
-            other = float(np.mean([str(v) == word for v in self.given[j][theirs]] or [0.0]))
+            other = float(np.mean([str(v) == word for v in self.given[j][theirs]] or [False]))
             told["unusual"] = f"as {own:.0%} of them"
         told["rare"] = bool(own < 0.1)
         told["against"] = float(np.log((other + 0.02) / (own + 0.02)))
@@ -202,7 +202,8 @@ def _tail(values: Array, value: float) -> float:
     values = values[np.isfinite(values)]
     if values.size == 0:
         return 1.0
-    return 2.0 * float(min(np.mean(values <= value), np.mean(values >= value), 0.5))
+    below, above = float(np.mean(values <= value)), float(np.mean(values >= value))
+    return 2.0 * min(below, above, 0.5)
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from homotopy.path.files import replace_file
-
 from homotopy_plugins.cli import outside
 from homotopy_plugins.cli.answers import CommandError, Voice, listed, speaking
 from homotopy_plugins.cli.arguments import (
