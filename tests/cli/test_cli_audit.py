@@ -249,6 +249,17 @@ def test_errors_of_the_audit_are_one_line(data, monkeypatch):
     refused(run("audit", data, "-t", "y", "-q"), "audit: too few rows")
 
 
+def test_ctrl_c_ends_it_with_a_word(tmp_path, data, monkeypatch):
+    def audit(X, y, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(homotopy_plugins, "audit", audit, raising=False)
+    done = run("audit", data, "-t", "y", "--html", tmp_path / "r.html", "-q")
+    assert done.exit_code == 130
+    assert done.stderr == "homotopy audit: interrupted; nothing was written\n"
+    assert not (tmp_path / "r.html").exists()
+
+
 def test_without_the_audit_the_command_says_so(tmp_path, data, monkeypatch):
     def nothing(name):
         raise AttributeError(name)

@@ -258,8 +258,9 @@ def written_amounts(values: Any) -> Array | None:
             return None
         number = float(found["number"].replace(",", ""))
         out[i] = -number if "-" in found["sign"] or found["sign"].startswith("(") else number
-        signs = signs or found["number"] != str(entry).strip()
-    return out if signs or "," in "".join(map(str, entries)) else None
+        # Plain numbers are read elsewhere.
+        signs = signs or any(sign in str(entry) for sign in "$€£¥%(,")
+    return out if signs else None
 
 
 def _as_words(values: Any) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:

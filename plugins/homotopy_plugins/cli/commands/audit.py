@@ -11,7 +11,14 @@ import typer
 
 from homotopy.path.files import replace_file
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import CommandError, Voice, listed, speaking
+from homotopy_plugins.cli.answers import (
+    INTERRUPTED,
+    CommandError,
+    Voice,
+    leave,
+    listed,
+    speaking,
+)
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Categories,
@@ -100,9 +107,13 @@ def audit(
             return
         table = read_table(data, reading)
         choice = choice_of(target, drop, category, task=task)
-        found, counted = audited(
-            table, choice, voice, cv=cv, seed=seed, jobs=jobs, max_seconds=max_seconds
-        )
+        try:
+            found, counted = audited(
+                table, choice, voice, cv=cv, seed=seed, jobs=jobs, max_seconds=max_seconds
+            )
+        except KeyboardInterrupt:
+            voice.errors.print("homotopy audit: interrupted; nothing was written")
+            leave(INTERRUPTED)
         _tell_audit(found, counted, voice, top=top, html=html, csv_file=csv_file)
 
 
