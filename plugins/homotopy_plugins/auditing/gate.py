@@ -20,10 +20,14 @@ __all__ = ["Skill", "Verdict", "label_skill", "target_skill", "verdict_of"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of the loss of a guess, so much must be saved; less than WEAK is worth a word.
-NONE, WEAK = 0.02, 0.15
-# By how many standard errors, and how much a blend of a few machines gains by chance, times 1/n.
-ERRORS, CHANCE = 2.5, 10.0
+# Less than this part of the loss of a guess saved is worth a word.
+WEAK = 0.15
+# Of labels so much must be saved: in all (the logarithm of a likelihood ratio; on coin flips a blend
+# of a few machines gains up to 5 by chance), in standard errors, and as a part.  Where a third of the
+# labels is wrong, little more than that can be saved by machines that are right.
+LABELS = (5.5, 1.3, 0.01)
+# Of targets: in all, in units of the usual miss, in standard errors, and as a part.
+TARGETS = (10.0, 2.5, 0.02)
 # Fewer rows than this, or than columns times this, and the machines cannot know much.
 FEW, PER_COLUMN = 50, 2.0
 # Ranks that agree to this are one and the same.
@@ -32,16 +36,12 @@ SAME = 0.99999
 
 @attrs.frozen
 class Skill:
-    """What part of the loss of a guess is saved on held-out rows, and how many standard errors
-    that is."""
+    """What part of the loss of a guess is saved on held-out rows, how many standard errors that is,
+    and whether that is more than chance."""
 
     saved: float
     errors: float
-    rows: int
-
-    @property
-    def there(self) -> bool:
-        return self.saved > NONE + CHANCE / self.rows and self.errors > ERRORS
+    there: bool
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ def label_skill(odds: Array, codes: Index) -> Skill:
     share = np.bincount(codes, minlength=k) / n
     guess = np.log(np.maximum(share[codes], 1e-12))
     gain = np.log(np.maximum(chance[np.arange(n), codes], 1e-3)) - guess
-    return _skill(gain, -float(guess.mean()))
+    return _skill(gain, -float(guess.mean()), float(gain.sum()), LABELS)
 
 
 def target_skill(residual: Array, target: Array) -> Skill:
@@ -77,13 +77,15 @@ def target_skill(residual: Array, target: Array) -> Skill:
     off = np.abs(target - np.median(target))
     most = 4.0 * float(np.median(off)) or float(off.max())
     gain = np.minimum(off, most) - np.minimum(np.abs(residual), most)
-    return _skill(gain, float(np.minimum(off, most).mean()))
+    whole = float(np.minimum(off, most).mean())
+    return _skill(gain, whole, float(gain.sum()) / max(whole, 1e-12), TARGETS)
 
 
-def _skill(gain: Array, whole: float) -> Skill:
+def _skill(gain: Array, whole: float, total: float, needed: tuple[float, float, float]) -> Skill:
     error = float(gain.std()) / np.sqrt(max(gain.size, 1))
     mean = float(gain.mean())
-    return Skill(mean / max(whole, 1e-12), mean / max(error, 1e-12), gain.size)
+    saved, errors = mean / max(whole, 1e-12), mean / max(error, 1e-12)
+    return Skill(saved, errors, all(np.array([total, errors, saved]) > needed))
 
 
 def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdict:
