@@ -12,7 +12,7 @@ from homotopy_plugins.auditing.blend import blended_residual
 from homotopy_plugins.auditing.evidence import nearest
 from homotopy_plugins.auditing.experience import Experience, named
 from homotopy_plugins.auditing.found import Found, Work
-from homotopy_plugins.auditing.gate import Skill, target_skill
+from homotopy_plugins.auditing.gate import target_skill
 from homotopy_plugins.auditing.jobs import Job, job
 from homotopy_plugins.auditing.machines import splits_of
 from homotopy_plugins.auditing.scores import TRACED, OwnPath, own_path, predicted, watched
@@ -52,8 +52,7 @@ def audit_targets(work: Work, target: Array, cv: Any, costs: Sequence[float], se
     for name, part in zip(names, weight, strict=True):
         weights[name] = weights.get(name, 0.0) + float(part)
     near = nearest(table.views["standard"])
-    skill = target_skill(residual, y)
-    facts = amount_evidence(residual, off, y, near, own, skill)
+    facts = amount_evidence(residual, off, y, near, own)
     known = Experience.of("regression")
     wrong = known.wrong(facts)
     in_units = OwnPath(unit * own.start, unit * own.end, unit * own.first, own.share)
@@ -71,6 +70,7 @@ def audit_targets(work: Work, target: Array, cv: Any, costs: Sequence[float], se
     }
     count = known.number(wrong, facts, work.level)
     tie = -np.abs(residual)
+    skill = target_skill(residual, y)
     return Found(wrong, named(wrong), tie, count, answer, weights, skill, (), near)
 
 
@@ -121,9 +121,7 @@ def _heard(
     return columns, names, next(found) or OwnPath.unknown(n)
 
 
-def amount_evidence(
-    residual: Array, off: Array, y: Array, near: Index, own: OwnPath, skill: Skill
-) -> Array:
+def amount_evidence(residual: Array, off: Array, y: Array, near: Index, own: OwnPath) -> Array:
     """One line for each row, one column for each of `NAMES`: residuals in units of the usual one,
     of that nearby, and what kind of table it is.
 
@@ -161,8 +159,11 @@ def amount_evidence(
         _log(nearby / usual),
     ]
     in_units = size / usual
+    spread = np.abs(y - np.median(y))
+    most = 4.0 * float(np.median(spread)) or float(spread.max())
+    guess = np.minimum(spread, most)
     of_table = [
-        skill.saved,
+        1.0 - float(np.minimum(size, most).mean() / max(guess.mean(), 1e-12)),
         *_log(np.quantile(in_units, [0.75, 0.9, 0.95, 0.98, 0.99, 1.0])),
         float(_log(np.quantile(np.abs(y), 0.98))),
         np.mean(in_units > 4.0),

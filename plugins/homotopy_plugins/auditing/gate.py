@@ -22,14 +22,17 @@ Index = npt.NDArray[np.int64]
 
 # Less than this part of the loss of a guess saved is worth a word.
 WEAK = 0.15
-# Of labels so much must be saved: in all (the logarithm of a likelihood ratio; on coin flips a blend
-# of a few machines gains up to 5 by chance), in standard errors, and as a part.  Where a third of the
-# labels is wrong, little more than that can be saved by machines that are right.
+# Of labels so much must be saved: in all (the logarithm of a likelihood ratio; on coin flips a
+# blend of a few machines gains up to 5 by chance), in standard errors, and as a part.  Where a third
+# of the labels is wrong, little more than that can be saved by machines that are right.
 LABELS = (5.5, 1.3, 0.01)
-# Of targets: in all, in units of the usual miss, in standard errors, and as a part.
-TARGETS = (10.0, 2.5, 0.02)
+# Of targets: in all, in units of what a guess misses a row by, in standard errors, and as a part.
+TARGETS = (10.0, 1.6, 0.02)
 # Fewer rows than this, or than columns times this, and the machines cannot know much.
 FEW, PER_COLUMN = 50, 2.0
+# Where the columns do not predict the target, rows are named that are wrong with this chance (on
+# coin flips hardly any is); where nothing can be learned, none.
+SURE, NEVER = 0.6, 2.0
 # Ranks that agree to this are one and the same.
 SAME = 0.99999
 
@@ -53,10 +56,13 @@ class Verdict:
     colour : {"green", "amber", "red"}
         Red: no number is given.
     reasons : tuple of str
+    least : float
+        Rows are named if they are wrong with at least this chance.
     """
 
     colour: str
     reasons: tuple[str, ...]
+    least: float = 0.0
 
 
 def label_skill(odds: Array, codes: Index) -> Skill:
@@ -72,12 +78,14 @@ def label_skill(odds: Array, codes: Index) -> Skill:
 
 
 def target_skill(residual: Array, target: Array) -> Skill:
-    """From residuals out of fold, by absolute errors that are cut off: a few wrong targets must not
-    decide."""
-    off = np.abs(target - np.median(target))
-    most = 4.0 * float(np.median(off)) or float(off.max())
-    gain = np.minimum(off, most) - np.minimum(np.abs(residual), most)
-    whole = float(np.minimum(off, most).mean())
+    """From residuals out of fold, by squares that are cut off: a few wrong targets must not decide,
+    nor that many targets are one and the same number."""
+    spread = np.abs(target - np.median(target))
+    most = 4.0 * float(np.median(spread)) or float(spread.max())
+    middle = float(np.clip(target, np.median(target) - most, np.median(target) + most).mean())
+    guess = np.minimum(np.abs(target - middle), most) ** 2
+    gain = guess - np.minimum(np.abs(residual), most) ** 2
+    whole = float(guess.mean())
     return _skill(gain, whole, float(gain.sum()) / max(whole, 1e-12), TARGETS)
 
 
@@ -125,7 +133,9 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
     elif n < PER_COLUMN * d:
         amber.append(f"there are {n} rows for {d} columns")
     colour = "red" if red else "amber" if amber else "green"
-    return Verdict(colour, tuple(red + amber))
+    blind = bool(repeats) or len(counting) == len(table.sources) > 0
+    least = NEVER if blind else 0.0 if skill.there else SURE
+    return Verdict(colour, tuple(red + amber), least)
 
 
 def _columns(names: list[str]) -> str:

@@ -137,7 +137,9 @@ class AuditReport:
         """How many rows are wrong, in a sentence."""
         what = "labels" if self.task == "classification" else "targets"
         if self.interval is None:
-            return f"How many of the {len(self)} {what} are wrong cannot be said."
+            said = f"How many of the {len(self)} {what} are wrong cannot be said."
+            many = self.n_named
+            return said + (f" {many} that look wrong all the same are named." if many else "")
         low, high = self.interval
         return (
             f"About {self.n_wrong} of {len(self)} {what} are wrong; between {low} and {high} with "

@@ -145,7 +145,7 @@ def _report(
     """The answer; without a number, and without names, where the gate is closed."""
     order = np.lexsort((found.tie, -found.wrong))
     closed = verdict.colour == "red"
-    flagged = np.zeros(table.size, dtype=bool) if closed else found.named
+    flagged = found.named & (found.wrong >= verdict.least)
     if not closed and kind == "classification":
         notes += _unclear(found)
     columns = {
