@@ -71,7 +71,7 @@ def audit_targets(work: Work, target: Array, cv: Any, costs: Sequence[float], se
     count = known.number(wrong, facts, work.level)
     tie = -np.abs(residual)
     skill = target_skill(residual, y)
-    return Found(wrong, named(wrong), tie, count, answer, weights, skill, (), near)
+    return Found(wrong, named(wrong), tie, count, answer, weights, skill, (), near, facts)
 
 
 def _heard(

@@ -37,8 +37,8 @@ class Work:
 class Found:
     """Of each row the chance that it is wrong, whether it is named and what decides among equals
     (less is worse); how many are wrong; the other columns of the table; how far each machine was
-    relied upon; how well the columns predict the target; rows that are wrong together; and the
-    nearest rows of each (-1 where there is none)."""
+    relied upon; how well the columns predict the target; rows that are wrong together; the nearest
+    rows of each (-1 where there is none); and the evidence of the rows that were learned from."""
 
     wrong: Array
     named: Flags
@@ -49,3 +49,4 @@ class Found:
     skill: Skill
     groups: tuple[Any, ...]
     near: Index
+    facts: Array

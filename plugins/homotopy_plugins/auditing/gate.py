@@ -23,8 +23,8 @@ Index = npt.NDArray[np.int64]
 # Less than this part of the loss of a guess saved is worth a word.
 WEAK = 0.15
 # Of labels so much must be saved: in all (the logarithm of a likelihood ratio; on coin flips a
-# blend of a few machines gains up to 5 by chance), in standard errors, and as a part.  Where a third
-# of the labels is wrong, little more than that can be saved by machines that are right.
+# blend of a few machines gains up to 5 by chance), in standard errors, and as a part.  Where a
+# third of the labels is wrong, little more than that can be saved by machines that are right.
 LABELS = (5.5, 1.3, 0.01)
 # Of targets: in all, in units of what a guess misses a row by, in standard errors, and as a part.
 TARGETS = (10.0, 1.6, 0.02)

@@ -116,7 +116,7 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
     }
     tie = np.where(kept, told.all[np.arange(n), place], -np.inf)
     skill = label_skill(told.all[rows], codes)
-    return Found(wrong, flagged, tie, count, answer, weights, skill, tuple(alike), near_all)
+    return Found(wrong, flagged, tie, count, answer, weights, skill, tuple(alike), near_all, facts)
 
 
 def _filled(values: Array, rows: Index, n: int) -> Array:
