@@ -75,6 +75,11 @@ def _words(folder: str, n: int, rng: Any) -> tuple[Array, Array]:
     return (rng.random((n, 40)) < often[y]).astype(float), y
 
 
+def _hastie(folder: str, n: int, rng: Any) -> tuple[Array, Array]:
+    X, y = sk.make_hastie_10_2(n, random_state=seed_of(rng))
+    return X, (y > 0.0).astype(int)
+
+
 def _product(folder: str, n: int, rng: Any) -> tuple[Array, Array]:
     X = rng.standard_normal((n, 6))
     score = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] ** 2 + 0.5 * rng.standard_normal(n)
@@ -167,6 +172,7 @@ LABELS: dict[str, Make] = {
     "blobs": lambda folder, n, rng: sk.make_blobs(
         n, centers=4, n_features=3, cluster_std=2.2, random_state=seed_of(rng)
     ),
+    "hastie": _hastie,
     "spirals": _spirals,
     "words": _words,
     "product": _product,
