@@ -31,6 +31,8 @@ def closed(report, *words, share=0.0):
     assert "no number" in repr(report)
     for word in words:
         assert word in said
+    assert report.groups == ()
+    assert np.all(report.columns["group"] == -1)
     # The order is there all the same.
     assert sorted(report.columns["row"]) == list(range(len(report)))
 

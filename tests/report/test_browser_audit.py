@@ -36,18 +36,33 @@ def report() -> AuditReport:
     return audit(X, np.array(["short", "tall <b>"])[given], model=LogisticRegression(), cv=3)
 
 
+@pytest.fixture(scope="module")
+def hopeless() -> AuditReport:
+    rng = np.random.default_rng(0)
+    return audit(rng.standard_normal((200, 3)), rng.integers(0, 2, 200), model=False, cv=3)
+
+
+@pytest.fixture(scope="module")
+def amounts() -> AuditReport:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.2 * rng.standard_normal(150)
+    y[:8] += 6.0
+    return audit(X, y, model=False, cv=3)
+
+
 @pytest.fixture
 def show(browser, report, tmp_path) -> Iterator[Any]:  # noqa: F811
     complaints: list[str] = []
     asked: list[str] = []
     file = tmp_path / "audit.html"
-    report.write_html(file)
     page = browser.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
 
-    def opened(width: int = 1280, **media: Any) -> Any:
+    def opened(width: int = 1280, shown: AuditReport = report, **media: Any) -> Any:
+        shown.write_html(file)
         page.set_viewport_size({"width": width, "height": 900})
         if media:
             page.emulate_media(**media)
@@ -130,6 +145,26 @@ def test_keys_decide_and_the_browser_keeps_it(show, report, tmp_path):
     assert "2 wrong" in page.inner_text("#count")
     page.click("#clear")
     assert page.inner_text("#count") == "nothing decided yet"
+
+
+def test_where_nothing_can_be_said_there_is_an_order_and_no_chance(show, hopeless):
+    page = show(shown=hopeless)
+    assert "cannot be said" in page.inner_text("#sentence")
+    assert page.inner_text("#trust").startswith("Red: no number is given")
+    assert len(names(page)) == 200
+    assert "chance" not in page.inner_text("#row")
+    assert "undefined" not in page.inner_text("body")
+    assert not page.is_visible("#group")
+
+
+def test_a_target_has_a_value_and_no_label(show, amounts, tmp_path):
+    page = show(shown=amounts)
+    assert names(page) == [str(row) for row in amounts.issues()["row"]]
+    assert not page.is_visible("#class")
+    assert ", expected about " in page.inner_text("#row h2")
+    assert page.input_value("#corrected") == ""
+    page.keyboard.press("w")
+    assert exported(page, tmp_path)[0]["corrected"] == ""
 
 
 def test_a_label_of_ones_own(show, tmp_path):

@@ -3,6 +3,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const MARKS = { w: "wrong", r: "right", u: "unsure" };
+  // Where no number can be given there is no chance either, only an order.
+  const closed = data.colour === "red";
   const state = { rows: [], at: -1, marks: load() };
 
   function el(name, attributes = {}, ...children) {
@@ -81,7 +83,7 @@
   // ------------------------------------------------------------------ the list
 
   const percent = (part) => `${Math.round(100 * part)} %`;
-  const arrow = (row) => (data.labels ? `${row.given} → ${row.predicted}` : `${row.given} (${row.predicted}?)`);
+  const arrow = (row) => (data.labels ? `${row.given} → ${row.predicted}` : `${row.given} (expected ${row.predicted})`);
 
   function entry(row) {
     const decision = decisionOf(row);
@@ -98,7 +100,7 @@
       el("span", { class: "what", title: arrow(row) }, row.given === row.predicted ? row.given : arrow(row)),
       decision
         ? el("span", { class: `mark ${decision}` }, decision)
-        : el("span", { class: "chance", title: "the chance that it is wrong" }, percent(1 - row.quality)),
+        : el("span", { class: "chance", title: "the chance that it is wrong" }, closed ? "" : percent(1 - row.quality)),
     );
     return node;
   }
@@ -224,7 +226,7 @@
       : `${called(row.name)}: ${row.given}, expected about ${row.predicted}`;
     const parts = [
       el("h2", {}, sentence(title)),
-      el("p", { class: "why" }, `Wrong with a chance of ${percent(1 - row.quality)}. ${sentence(row.reason)}.`),
+      el("p", { class: "why" }, `${closed ? "" : `Wrong with a chance of ${percent(1 - row.quality)}. `}${sentence(row.reason)}.`),
     ];
     if (row.group >= 0) parts.push(el("p", { class: "why" }, `Group ${row.group}: ${data.groups[row.group]}.`));
     parts.push(decideButtons(row));

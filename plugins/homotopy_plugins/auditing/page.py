@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy_plugins.auditing.scores import some
 from homotopy_plugins.auditing.tables import as_numbers
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ Index = npt.NDArray[np.int64]
 
 # Values of a row that are shown at most, and rows with another label beside it.
 VALUES, BESIDE = 12, 3
+# With how many rows of a label a row is compared at most.
+COMPARED = 2000
 # Named rows on a page at most, in units of those asked for.
 MOST = 10
 
@@ -122,6 +125,8 @@ class _Columns:
     # By row of the table: its label and its place in the report.
     label: Any
     place: Index
+    # By label, the rows that have it.
+    rows: dict[Any, Index]
 
     @classmethod
     def of(cls, report: AuditReport) -> _Columns:
@@ -138,7 +143,14 @@ class _Columns:
             tuple(as_numbers(values)[0] for _, values in sources),
             label,
             place,
+            {},
         )
+
+    def of_label(self, label: Any) -> Index:
+        """Rows with a label, at most `COMPARED`."""
+        if label not in self.rows:
+            self.rows[label] = some(np.flatnonzero(self.label == label), COMPARED)
+        return self.rows[label]
 
     def told(self, row: int) -> dict[str, Any]:
         """The values of a row, the ones that speak against its label first, and the nearest rows
@@ -151,10 +163,9 @@ class _Columns:
         if labels:
             place = self.place[row]
             other = self.report.columns["predicted_label"][place]
-            mine = np.flatnonzero(self.label == self.label[row])
-            theirs = np.flatnonzero(self.label == other)
+            mine, theirs = self.of_label(self.label[row]), self.of_label(other)
         else:
-            mine, theirs = np.arange(self.label.size), near
+            mine, theirs = some(np.arange(self.label.size), COMPARED), near
         told = [self._value(j, row, mine, theirs, beside) for j in range(len(self.names))]
         told.sort(key=lambda one: -one["against"])
         kept = [{k: v for k, v in one.items() if k != "against"} for one in told[:VALUES]]

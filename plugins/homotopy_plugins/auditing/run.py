@@ -153,6 +153,8 @@ def _report(
         "label_quality": 1.0 - found.wrong,
         **found.columns,
     }
+    if closed:
+        columns["group"] = np.full(table.size, -1)
     made, index = ordered(order, columns, table.index)
     count = found.count
     return AuditReport(
