@@ -70,12 +70,12 @@ class Trials:
 def table_of(trials: Trials, what: str, groups: dict[str, tuple[str, ...]], against: str) -> None:
     """Means over sets by family, and the paired difference to `against` over all families."""
     print(
-        f"{'':28s}{'all':>7s}" + "".join(f"{name:>10s}" for name in groups) + f"   minus {against}"
+        f"{'':28s}{'all':>7s}" + "".join(f"{name:>13s}" for name in groups) + f"   minus {against}"
     )
     # Every family counts once.
     methods = sorted(trials.methods(what), key=lambda m: -overall(trials, m, what, groups))
     for method in methods:
-        cells = "".join(f"{trials.mean(method, what, of):10.3f}" for of in groups.values())
+        cells = "".join(f"{trials.mean(method, what, of):13.3f}" for of in groups.values())
         gap, error = trials.gap(method, against, what)
         told = "" if method == against else f"   {gap:+.3f} ± {error:.3f}"
         print(f"{method:28s}{overall(trials, method, what, groups):7.3f}{cells}{told}")
@@ -94,11 +94,10 @@ def gaps(trials: Trials, what: str, groups: dict[str, tuple[str, ...]], against:
 
 def sets_of(trials: Trials, what: str, methods: Iterable[str]) -> None:
     methods = list(methods)
-    names = list(trials.by_set(methods[0], what))
-    print(f"{'':28s}" + "".join(f"{name[:12]:>13s}" for name in names))
-    for method in methods:
-        values = trials.by_set(method, what)
-        print(f"{method:28s}" + "".join(f"{values[name]:13.3f}" for name in names))
+    print(f"{'':24s}" + "".join(f"{method:>28s}" for method in methods))
+    values = [trials.by_set(method, what) for method in methods]
+    for name in values[0]:
+        print(f"{name:24s}" + "".join(f"{value[name]:28.3f}" for value in values))
 
 
 def coverage(trials: Trials, noises: Iterable[str], method: str = "audit") -> None:
