@@ -157,10 +157,23 @@ def evidence(said: Opinions, grouped: Array, codes: Index, near: Index, own: Own
         _ranks(given),
         _within(_ranks, given, codes, k),
     ]
+    few = same[:, :10].mean(axis=1) < 0.5
+    return np.column_stack([*by_row, *_of_table(said, gap, apart, few, codes)])
+
+
+def _of_table(said: Opinions, gap: Array, apart: Array, few: Any, codes: Index) -> list[Array]:
+    """What kind of class and of table a row is in; the same for all rows of a class, or for all."""
+    n, k = said.all.shape
     share = np.bincount(codes, minlength=k) / n
-    error = gap < 0.0
+    given, error = said.all[np.arange(n), codes], gap < 0.0
     entropy = -float(np.sum(share * np.log(np.maximum(share, 1e-12))))
     loss = float(-np.log(np.clip(1.0 / (1.0 + np.exp(-given)), 0.01, 1.0)).mean())
+    of_class = [
+        _within(np.mean, said.wrong, codes, k),
+        _within(np.mean, error.astype(np.float64), codes, k),
+        share[codes],
+        _within(np.mean, (gap < -2.0).astype(np.float64), codes, k),
+    ]
     of_table = [
         error.mean(),
         loss / max(entropy, 1e-12),
@@ -169,17 +182,11 @@ def evidence(said: Opinions, grouped: Array, codes: Index, near: Index, own: Own
         np.mean(np.abs(gap) < 1.0),
         np.mean(gap < -2.0),
         np.mean(apart < 0.0),
-        np.mean(same[:, :10].mean(axis=1) < 0.5),
+        np.mean(few),
         np.log10(n),
         float(k),
     ]
-    of_class = [
-        _within(np.mean, said.wrong, codes, k),
-        _within(np.mean, error.astype(np.float64), codes, k),
-        share[codes],
-        _within(np.mean, (gap < -2.0).astype(np.float64), codes, k),
-    ]
-    return np.column_stack([*by_row, *of_class, *(np.full(n, value) for value in of_table)])
+    return [*of_class, *(np.full(n, value) for value in of_table)]
 
 
 # In the order of `evidence`.

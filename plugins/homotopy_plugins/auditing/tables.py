@@ -190,6 +190,20 @@ def _encoded(
             )
             made.append(encoder.fit_transform(words[:, None]))
             sources.append((str(name), values))
+    notes += _told(filled, times, dropped, names, sums)
+    rows = len(columns[0][1]) if columns else 0
+    return np.hstack(made).astype(np.float64) if made else np.empty((rows, 0)), sources
+
+
+def _told(
+    filled: list[tuple[Any, int]],
+    times: list[Any],
+    dropped: list[Any],
+    names: list[Any],
+    sums: list[Any],
+) -> list[str]:
+    """What was done to columns, in words."""
+    notes = []
     if filled:
         told = listed([f"{name} ({count})" for name, count in filled])
         notes.append(
@@ -206,8 +220,7 @@ def _encoded(
         )
     if sums:
         notes.append(f"Amounts with signs and separators were read as numbers: {listed(sums)}.")
-    rows = len(columns[0][1]) if columns else 0
-    return np.hstack(made).astype(np.float64) if made else np.empty((rows, 0)), sources
+    return notes
 
 
 def as_numbers(values: Any) -> tuple[Array | None, bool]:
