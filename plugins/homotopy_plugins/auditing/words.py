@@ -23,24 +23,23 @@ NEIGHBOURS = 10
 def label_reasons(
     labels: Labels, names: list[str], told: Opinions, near: Index, own: OwnPath
 ) -> Any:
-    """The machine that was relied upon most comes first, then the neighbours, then the path."""
-    total: dict[str, float] = {}
-    for name, weight in zip(names, told.weights, strict=True):
-        total[name] = total.get(name, 0.0) + float(weight)
-    first = max(total, key=lambda name: total[name])
-    # Of a path, what it says on average is heard last and says more than its start.
-    heard = len(names) - 1 - names[::-1].index(first)
-    odds = told.each[heard]
+    """The machine that speaks most against the label, as far as it is relied upon, comes first,
+    then the neighbours, then the path."""
+    rows, codes = np.arange(labels.codes.size), np.maximum(labels.codes, 0)
+    against = -told.weights[:, None] * told.each[:, rows, codes]
+    heard = np.argmax(against, axis=0)
+    odds = told.each[heard, rows]
     top = np.argmax(odds, axis=1)
-    chance = 1.0 / (1.0 + np.exp(-odds[np.arange(top.size), top]))
+    chance = 1.0 / (1.0 + np.exp(-odds[rows, top]))
     reasons = []
     for i in range(labels.codes.size):
         if labels.codes[i] < 0:
             count = int(np.sum(labels.given == labels.given[i]))
-            rows = "only this row is" if count == 1 else f"only {count} rows are"
-            reasons.append(f"{rows} labelled {quoted(labels.given[i])}")
+            which = "only this row is" if count == 1 else f"only {count} rows are"
+            reasons.append(f"{which} labelled {quoted(labels.given[i])}")
             continue
-        says = f"{first} would say {quoted(labels.classes[top[i]])} with {chance[i]:.2f}"
+        label = quoted(labels.classes[top[i]])
+        says = f"{names[heard[i]]} would say {label} with {chance[i]:.2f}"
         words = [says, _neighbours(labels, near[i, :NEIGHBOURS], int(labels.codes[i]))]
         words.append(_path(own, i))
         reasons.append("; ".join(word for word in words if word))
