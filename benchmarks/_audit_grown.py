@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from _audit_sets import _seed as seed_of
 from sklearn import datasets as sk
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -264,7 +265,7 @@ def _confused(X: Array, truth: Array, kind: str, count: int, rng: Any) -> Array:
     model = line if kind == "line" else forest
     chance = cross_val_predict(model, X, truth, cv=folds, method="predict_proba")
     if kind == "rank":
-        svc = make_pipeline(StandardScaler(), SVC(probability=True, random_state=0))
+        svc = make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(), ensemble=False))
         chance = chance + cross_val_predict(svc, X, truth, cv=folds, method="predict_proba")
     best = np.sort(chance, axis=1)
     gap = best[:, -1] - best[:, -2] + 1e-6 * rng.random(truth.size)
