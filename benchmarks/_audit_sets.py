@@ -112,7 +112,7 @@ def share_of(noise: str) -> float:
 
 
 def drawn(folder: str, data: str, seed: int, rows: int, amounts: bool) -> tuple[Array, Array, Any]:
-    """At most so many rows of a set, its labels (0, 1, ...) or amounts, and what is drawn next."""
+    """At most `rows` rows of a set, its labels (0, 1, ...) or amounts, and what is drawn next."""
     rng = np.random.default_rng([seed, sum(map(ord, data)), amounts])
     if amounts:
         X, y = TARGETS[data](rows, rng) if data in TARGETS else read(folder, data)

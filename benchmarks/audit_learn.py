@@ -160,7 +160,7 @@ def grown(trials: Trials, keys: list[str], task: str) -> HistGradientBoostingCla
 
 
 def parts(keys: list[str], count: int, seed: int) -> list[set[str]]:
-    """The tables in so many parts."""
+    """The tables in `count` parts."""
     tables = sorted({table_of(key) for key in keys})
     order = np.random.default_rng(seed).permutation(len(tables))
     return [{tables[j] for j in order[k::count]} for k in range(count)]

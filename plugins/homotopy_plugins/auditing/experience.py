@@ -34,7 +34,7 @@ class Count:
     high: int
 
     def plus(self, certain: int) -> Count:
-        """With so many more that are wrong for certain."""
+        """With `certain` more that are wrong for sure."""
         return Count(self.number + certain, self.low + certain, self.high + certain)
 
 

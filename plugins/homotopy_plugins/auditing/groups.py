@@ -32,7 +32,7 @@ __all__ = ["Group", "groups_of"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Suspects are joined to so many of their nearest rows; a group has at least LEAST rows.
+# Suspects are joined to this many of their nearest rows; a group has at least LEAST rows.
 JOINED, LEAST = 10, 5
 # A row may belong to a group with this chance of being wrong, or if machines that have not seen its
 # neighbourhood speak against its label by this much in log-odds.

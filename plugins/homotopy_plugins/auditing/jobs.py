@@ -16,7 +16,8 @@ from homotopy.progress import progress_bar
 __all__ = ["Job", "Jobs", "job"]
 
 BAR = "{desc} {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
-# In processes, so many rounds' worth of jobs go out at a time; between them the clock is read.
+# With several processes, jobs are sent out in batches of this many per process; the clock is
+# read between batches.
 ROUNDS = 2
 
 

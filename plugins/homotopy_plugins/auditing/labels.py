@@ -42,7 +42,7 @@ Index = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Split = tuple[Index, Index]
 
-# Neighbourhoods that are held out as wholes, in so many parts.
+# How many neighbourhoods there are, and how many parts they are held out in.
 NEIGHBOURHOODS, PARTS = 10, 5
 
 

@@ -20,7 +20,7 @@ from homotopy_plugins.estimators.audit import table
 
 __all__ = ["AuditReport", "Shown", "ordered"]
 
-# So many rows a notebook shows, and a page.
+# How many rows a notebook shows, and a page.
 SHOWN, WRITTEN = 10, 200
 # How tall the page is where it is shown inside another.
 HEIGHT = 700

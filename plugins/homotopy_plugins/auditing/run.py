@@ -70,7 +70,7 @@ def audit(
     model : estimator, list of estimators, False or None
         What is asked beside the paths, out of fold: any scikit-learn classifier (regressor); a
         ``Pipeline`` gets X as it is, any other numbers.  None asks a random forest with leaves of 5
-        rows, logistic regression (Huber's regression) and gradient boosting; False nobody.
+        rows, logistic regression (Huber's regression) and gradient boosting; False asks none.
     cv : int, splitter or list of splits
         Folds; every row must be held out exactly once.
     task : {"auto", "classification", "regression"}

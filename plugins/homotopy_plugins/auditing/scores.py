@@ -43,11 +43,11 @@ Index = npt.NDArray[np.int64]
 
 # Evenly spaced s at which held-out rows are looked at.
 LOOKS = 51
-# A path is traced on at most so many rows, drawn at random; the others are watched.
+# A path is traced on at most this many rows, drawn at random; the others are watched.
 TRACED = 1500
 # Rows that are watched at a time: a block of the kernel matrix has to fit into memory.
 BLOCK = 4000
-# Neighbourhoods are found on at most so many rows.
+# Neighbourhoods are found on at most this many rows.
 CLUSTERED = 5000
 # Clear of every residual: a regression path is traced to its usual end.
 FAR = 1e9
@@ -80,7 +80,7 @@ class OwnPath:
 
 
 def some(rows: Index, most: int, y: Any = None) -> Index:
-    """At most so many of `rows`, at random; each value of `y` keeps its share, and two rows."""
+    """At most `most` of `rows`, at random; each value of `y` keeps its share, and two rows."""
     if rows.size <= most:
         return rows
     rng = np.random.default_rng(rows.size)

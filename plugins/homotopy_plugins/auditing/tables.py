@@ -31,11 +31,11 @@ __all__ = ["Table", "as_numbers", "listed", "written_amounts"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of a column of categories no more than so many are told apart; the rarest share one column.
+# Of a column of categories no more than this many are told apart; the rarest share one column.
 CATEGORIES = 20
 # A column of words in which more than this part of the rows is unique is a name or a text.
 UNIQUE = 0.5
-# A sparse table of at most so many entries is made dense: features can then be bent to a normal
+# A sparse table of at most this many entries is made dense: features can then be bent to a normal
 # distribution.
 DENSE = 2 * 10**7
 # An amount with a sign of a currency, separators of thousands, or brackets for "less than 0".

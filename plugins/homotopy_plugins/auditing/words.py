@@ -16,7 +16,7 @@ __all__ = ["label_reasons", "quoted", "target_reasons"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of so many nearest rows the labels are told.
+# Of this many nearest rows the labels are told.
 NEIGHBOURS = 10
 
 

@@ -55,7 +55,7 @@ EVEN = 10.0
 LITTLE = 0.02
 # The slope a has a wide normal prior, for classes that a threshold separates.
 SLOPE = 25.0
-# Rows of nearly the same score are counted together; so many groups lose nothing.
+# Rows of nearly the same score are counted together; this many groups lose nothing.
 GROUPS = 200
 # Newton's method ends where a round gains less than this; a step is cut at most so often.
 ROUNDS, CUTS, GAIN = 60, 6, 1e-3
