@@ -161,7 +161,9 @@ def trial(draw: Callable[[int], Any], share: float, seed: int) -> Trial:
     scores, robust, report = rankings(X, given, seed)
     wrong = given != truth
     area = {name: float(average_precision_score(wrong, score)) for name, score in scores.items()}
-    said = (report.n_wrong, *report.interval)
+    # Where no number can be given, every number is possible.
+    low, high = report.interval or (0, len(report))
+    said = (report.n_wrong or 0, low, high)
     return Trial(area, said, seed > 0 or robust.path_.certify().ok)
 
 
@@ -263,11 +265,11 @@ def draw_curves() -> None:
         color, width = looks[name]
         label = f"{area[name]:.3f}   {name}"
         ax.step(recall, precision, where="post", color=color, lw=width, label=label)
-    named = report.columns["row"][: report.n_wrong]
+    named = report.columns["row"][report.columns["is_label_issue"]]
     at = wrong[named].sum() / wrong.sum(), wrong[named].mean()
     ax.plot(*at, "o", ms=9, color=PALETTE[0], zorder=5)
     ax.annotate(
-        f"{report.n_wrong} named, {wrong.sum()} wrong",
+        f"{named.size} named, {wrong.sum()} wrong",
         at,
         xytext=(8, 8),
         textcoords="offset points",

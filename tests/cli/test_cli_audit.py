@@ -171,12 +171,93 @@ def test_what_is_refused(tmp_path, calls, text, arguments, words):
     assert calls == []
 
 
+def test_time_can_be_limited(data, calls):
+    run("audit", data, "-t", "y", "--max-seconds", "20")
+    assert calls[0][2]["max_seconds"] == 20.0
+    refused(run("audit", data, "-t", "y", "--max-seconds", "0"), "--max-seconds")
+
+
+def test_amounts_as_people_write_them_are_read(tmp_path, calls):
+    rows = [f'"${1000 + 900 * (k % 2):,}.50",{["no", "yes"][k % 2]}' for k in range(40)]
+    file = write(tmp_path / "d.csv", "price,y\n" + "\n".join(rows) + "\n")
+    done = run("audit", file, "-t", "y")
+    assert "amounts with signs and separators were read as numbers: price" in done.stderr
+    assert calls[0][0]["price"].tolist() == [1000.5 + 900.0 * (k % 2) for k in range(40)]
+
+
+# ---------------------------------------------------------------------- decisions
+
+
+TABLE = 'name,y,note\r\nAda,no,"a, b"\r\n\r\nBob,yes,"two\nlines"\r\nCy,no,\r\nDan,yes,x'
+
+
+def decided(tmp_path, text, table=TABLE, *more):
+    file = write(tmp_path / "data.csv", table)
+    decisions = write(tmp_path / "decisions.csv", "line,decision,given,corrected\n" + text)
+    out = tmp_path / "corrected.csv"
+    return run("audit", file, "-t", "y", "--apply", decisions, "--out", out, *more), out
+
+
+def test_decisions_are_applied_and_nothing_else_changes(tmp_path, calls):
+    done, out = decided(tmp_path, "4,wrong,yes,no\n2,right,no,\n6,unsure,no,\n7,wrong,yes,\n")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == f"{out}: 1 labels corrected, 1 emptied; 2 decided about and kept\n"
+    expected = TABLE.replace("Bob,yes", "Bob,no").replace("Dan,yes,x", "Dan,,x\n")
+    assert out.read_bytes().decode() == expected
+    assert calls == []
+
+
+def test_decisions_about_numbers_and_other_separators(tmp_path):
+    table = "x;y\n1;2,50\n3;4\n"
+    done, out = decided(
+        tmp_path, "2,wrong,2.5,25\n", table, "--delimiter", ";", "--decimal", ",", "--json"
+    )
+    assert json.loads(done.stdout) == {"out": str(out), "changed": 1, "emptied": 0, "kept": 0}
+    assert out.read_text() == "x;y\n1;25\n3;4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("4,wrong,no,yes\n", ["line 4 of", "'yes' as y", "made for 'no'"]),
+        ("3,wrong,no,yes\n", ["has no row in line 3"]),
+        ("99,wrong,no,yes\n", ["has no row in line 99"]),
+        ("4,maybe,yes,no\n", ["says 'maybe'", "wrong, right, unsure"]),
+        ("4,wrong,yes,no\n4,wrong,yes,no\n", ["names it twice"]),
+        ("x,wrong,yes,no\n", ["names line 'x'"]),
+    ],
+)
+def test_decisions_that_do_not_fit_are_refused(tmp_path, text, words):
+    done, out = decided(tmp_path, text)
+    refused(done, *words)
+    assert not out.exists()
+
+
+def test_apply_needs_a_place_to_write_to(tmp_path, data):
+    refused(run("audit", data, "-t", "y", "--apply", data), "--out FILE belong together")
+    refused(run("audit", data, "-t", "y", "--out", "x.csv"), "--out FILE belong together")
+    refused(run("audit", data, "-t", "y", "--apply", data, "--out", data), "is what is read")
+    out = tmp_path / "out.csv"
+    refused(run("audit", data, "-t", "y", "--apply", data, "--out", out), "columns line, decision")
+
+
 def test_errors_of_the_audit_are_one_line(data, monkeypatch):
     def audit(X, y, **options):
         raise ValueError("too few\nrows")
 
     monkeypatch.setattr(homotopy_plugins, "audit", audit, raising=False)
     refused(run("audit", data, "-t", "y", "-q"), "audit: too few rows")
+
+
+def test_ctrl_c_ends_it_with_a_word(tmp_path, data, monkeypatch):
+    def audit(X, y, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(homotopy_plugins, "audit", audit, raising=False)
+    done = run("audit", data, "-t", "y", "--html", tmp_path / "r.html", "-q")
+    assert done.exit_code == 130
+    assert done.stderr == "homotopy audit: interrupted; nothing was written\n"
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_without_the_audit_the_command_says_so(tmp_path, data, monkeypatch):
@@ -210,6 +291,18 @@ def test_the_demo_has_what_it_says():
     assert len(rows) == 301
     assert clean.lines.size == 0
     assert planted_table(300, 0.1, 0).text == planted.text
+
+
+@pytest.mark.skipif(not hasattr(homotopy_plugins, "audit"), reason="this branch has no audit")
+def test_where_nothing_can_be_said_the_command_says_so(tmp_path):
+    rng = np.random.default_rng(0)
+    file = write(tmp_path / "d.csv", csv_of(rng.standard_normal((120, 2)), rng.integers(0, 2, 120)))
+    done = run("audit", file, "-t", "y", "--cv", "3")
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "How many of the 120 labels are wrong cannot be said."
+    assert lines[1].startswith("Red: no number is given: the columns do not predict the target")
+    assert len(lines) == 2
 
 
 @pytest.mark.skipif(not hasattr(homotopy_plugins, "audit"), reason="this branch has no audit")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import textwrap
-from pathlib import Path as File
 from typing import Any
 
 import attrs
@@ -13,28 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import ModelError
+from homotopy.path.files import replace_file
+from homotopy_plugins.auditing.gate import Verdict
+from homotopy_plugins.auditing.groups import Group
+from homotopy_plugins.auditing.page import Shown, page_of
 from homotopy_plugins.estimators.audit import table
 
-__all__ = ["AuditReport"]
+__all__ = ["AuditReport", "Shown", "ordered"]
 
-# So many rows a notebook shows, and a page.
-SHOWN, WRITTEN = 10, 100
-
-STYLE = """
-.audit { font: 14px/1.45 system-ui, sans-serif; color: #1b1b1b; max-width: 76rem; }
-.audit h1 { font-size: 1.3rem; margin: 0 0 .4rem; }
-.audit .number { font-size: 2rem; font-weight: 600; color: #a3231d; }
-.audit table { border-collapse: collapse; margin: .8rem 0; }
-.audit th, .audit td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid #e3e3e3;
-  vertical-align: top; }
-.audit th { font-weight: 600; border-bottom: 2px solid #b8b8b8; }
-.audit td.n { text-align: right; font-variant-numeric: tabular-nums; }
-.audit tr.issue td:first-child { border-left: 4px solid #a3231d; }
-.audit .bar { display: inline-block; width: 4rem; height: .6rem; background: #eeeeee;
-  margin-right: .4rem; }
-.audit .bar i { display: block; height: 100%; background: #2f6f9f; }
-.audit .note { color: #555555; margin: .2rem 0; }
-"""
+# How many rows a notebook shows, and a page.
+SHOWN, WRITTEN = 10, 200
+# How tall the page is where it is shown inside another.
+HEIGHT = 700
+SAID = {
+    "green": "the columns predict the target on rows that were held out.",
+    "amber": "read the answer with care",
+    "red": "no number is given",
+}
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -45,9 +39,9 @@ class AuditReport:
     ----------
     task : str
         "classification" or "regression".
-    n_wrong : int
-        How many rows are estimated to be wrong; so many are marked `is_label_issue`.
-    interval : tuple of int
+    n_wrong : int or None
+        How many rows are estimated to be wrong; None where no number can be given, see `verdict`.
+    interval : tuple of int or None
         Between which numbers it lies, with the chance `level`.
     level : float
     columns : dict of str to array
@@ -56,27 +50,44 @@ class AuditReport:
         The caller's pandas index, in the same order, or None.
     weights : dict of str to float
         How far each machine was relied upon.
+    verdict : Verdict
+        How far the answer can be relied upon: a `colour` ("green", "amber" or "red") and `reasons`.
+    groups : tuple of Group
+        Rows that are alike, have one label, and contradict the rows around them.
     notes : tuple of str
         What was filled in, left out, approximated.
     seconds : float
+    shown : Shown
+        What a page needs to show rows as they are.
     """
 
     task: str
-    n_wrong: int
-    interval: tuple[int, int]
+    n_wrong: int | None
+    interval: tuple[int, int] | None
     level: float
     columns: dict[str, Any]
     index: Any
     weights: dict[str, float]
+    verdict: Verdict
+    groups: tuple[Group, ...]
     notes: tuple[str, ...]
     seconds: float
+    shown: Shown
 
     def __len__(self) -> int:
         return int(self.columns["row"].size)
 
     def __repr__(self) -> str:
+        if self.interval is None:
+            return f"<AuditReport: {len(self)} rows, and no number: {self.verdict.reasons[0]}>"
         low, high = self.interval
         return f"<AuditReport: about {self.n_wrong} of {len(self)} rows wrong ({low} to {high})>"
+
+    @property
+    def n_named(self) -> int:
+        """How many rows are named, `is_label_issue`: those worth a look, which may be more or fewer
+        than are wrong."""
+        return int(self.columns["is_label_issue"].sum())
 
     def to_frame(self, top: int | None = None) -> Any:
         """The rows, most suspicious first; all of them, or the first `top`.
@@ -89,7 +100,7 @@ class AuditReport:
             (residual_start and residual_end, without their sign), of the plain machine and where
             outliers have no pull, on a path traced on all rows; outlier_from, the s at which the
             row first counts as an outlier on it, NaN if it never does; share, the part of the path
-            on which it is one; reason, the same in words.
+            on which it is one; group, the number of its group in `groups`, or -1; reason, in words.
         """
         whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
         if top is not None and not (whole and top >= 1):
@@ -102,89 +113,77 @@ class AuditReport:
         return made
 
     def issues(self) -> Any:
-        """The rows that are taken for wrong; as `to_frame`."""
-        if self.n_wrong == 0:
-            frame = self.to_frame()
-            return frame.iloc[:0] if hasattr(frame, "iloc") else frame[:0]
-        return self.to_frame(self.n_wrong)
+        """The rows that are named; as `to_frame`."""
+        frame, named = self.to_frame(), self.columns["is_label_issue"]
+        return frame.loc[named] if hasattr(frame, "loc") else frame[named]
 
     def summary(self) -> str:
         """An account in words."""
-        lines = [self._sentence()]
+        lines = [self.sentence, self.trust]
         relied = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
         lines.append(f"Relied upon: {relied}.")
         lines += self.notes
+        lines += [f"Group {number}: {group}." for number, group in enumerate(self.groups)]
         text = [textwrap.fill(line, 98, subsequent_indent="  ") for line in lines]
-        for k in range(min(5, self.n_wrong)):
-            text.append(f"  {self._name(k)}: {self.columns['reason'][k]}")
-        if self.n_wrong > 5:
-            text.append(f"  and {self.n_wrong - 5} more: issues() has them all.")
+        named = np.flatnonzero(self.columns["is_label_issue"])
+        for k in named[:5]:
+            text.append(f"  {self._name(int(k))}: {self.columns['reason'][k]}")
+        if named.size > 5:
+            text.append(f"  and {named.size - 5} more: issues() has them all.")
         return "\n".join(text)
 
-    def _sentence(self) -> str:
-        low, high = self.interval
+    @property
+    def sentence(self) -> str:
+        """How many rows are wrong, in a sentence."""
         what = "labels" if self.task == "classification" else "targets"
+        if self.interval is None:
+            said = f"How many of the {len(self)} {what} are wrong cannot be said."
+            many = self.n_named
+            return said + (f" {many} that look wrong all the same are named." if many else "")
+        low, high = self.interval
         return (
             f"About {self.n_wrong} of {len(self)} {what} are wrong; between {low} and {high} with "
-            f"a chance of {self.level:.0%}."
+            f"a chance of {self.level:.0%}. {self.n_named} rows are named."
         )
+
+    @property
+    def trust(self) -> str:
+        """The verdict, in a sentence."""
+        said = SAID[self.verdict.colour]
+        if not self.verdict.reasons:
+            return f"Green: {said}"
+        return f"{self.verdict.colour.capitalize()}: {said}: {'; '.join(self.verdict.reasons)}."
 
     def _name(self, k: int) -> str:
         if self.index is None:
             return f"row {self.columns['row'][k]}"
         name = self.index[k]
-        return name if isinstance(name, str) else f"row {name}"
+        return name if isinstance(name, str) else f"{self.counted} {name}"
+
+    @property
+    def counted(self) -> str:
+        """What numbers of rows count: the name of the caller's index, or "row"."""
+        name = getattr(self.index, "name", None)
+        return name if isinstance(name, str) and name else "row"
 
     # ------------------------------------------------------------------ pages
 
     def _repr_html_(self) -> str:
-        return f"<style>{STYLE}</style>{self._body(SHOWN)}"
+        """The page in a frame of its own, for notebooks."""
+        page = page_of(self, SHOWN)
+        return (
+            f'<iframe srcdoc="{html.escape(page)}" title="Which rows are wrong?" '
+            f'sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
+        )
 
     def write_html(self, file: str | os.PathLike[str], top: int = WRITTEN) -> None:
-        """One page that needs nothing else: the account and the first `top` rows.
+        """One page that needs nothing else: the account, and the first `top` rows (at least all
+        that are named, up to ten times as many) to look at and to decide about.
 
-        Whatever came from the table (labels, names of columns and rows) is shown as text and is
-        never read as HTML.
+        Decisions are kept by the browser and exported as CSV, which ``homotopy audit --apply``
+        reads.  Whatever came from the table is shown as text and is never read as HTML.
         """
-        page = (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            "<title>Which rows are wrong?</title>"
-            f"<style>{STYLE}</style></head><body>{self._body(top)}</body></html>\n"
-        )
-        File(file).write_text(page, encoding="utf-8")
-
-    def _body(self, top: int) -> str:
-        low, high = self.interval
-        what = "labels" if self.task == "classification" else "targets"
-        shown = min(top, len(self))
-        parts = [
-            '<div class="audit"><h1>Which rows are wrong?</h1>',
-            f'<p>About <span class="number">{self.n_wrong}</span> of {len(self)} {what}; between '
-            f"{low} and {high} with a chance of {self.level:.0%}.</p>",
-        ]
-        parts += [f'<p class="note">{_text(note)}</p>' for note in self.notes]
-        names = ("row", "quality", "given", "predicted", "why")
-        head = "".join(f"<th>{name}</th>" for name in names)
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
-        parts += [self._row(k) for k in range(shown)]
-        parts.append("</tbody></table>")
-        if shown < len(self):
-            parts.append(f'<p class="note">The first {shown} of {len(self)} rows.</p>')
-        return "".join(parts) + "</div>"
-
-    def _row(self, k: int) -> str:
-        quality = float(self.columns["label_quality"][k])
-        name = self.columns["row"][k] if self.index is None else self.index[k]
-        cells = (
-            f"<td>{_text(name)}</td>",
-            f'<td class="n"><span class="bar"><i style="width:{100 * quality:.0f}%"></i></span>'
-            f"{quality:.2f}</td>",
-            f"<td>{_text(_short(self.columns['given_label'][k]))}</td>",
-            f"<td>{_text(_short(self.columns['predicted_label'][k]))}</td>",
-            f"<td>{_text(self.columns['reason'][k])}</td>",
-        )
-        mark = ' class="issue"' if self.columns["is_label_issue"][k] else ""
-        return f"<tr{mark}>{''.join(cells)}</tr>"
+        replace_file(file, page_of(self, top).encode("utf-8", "replace"))
 
 
 def ordered(
@@ -193,11 +192,3 @@ def ordered(
     """Columns and index in the order of suspicion."""
     made = {"row": order, **{name: np.asarray(v)[order] for name, v in columns.items()}}
     return made, None if index is None else index[order]
-
-
-def _text(value: Any) -> str:
-    return html.escape(str(value), quote=True)
-
-
-def _short(value: Any) -> Any:
-    return f"{value:.5g}" if isinstance(value, float | np.floating) else value

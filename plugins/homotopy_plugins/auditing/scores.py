@@ -1,8 +1,9 @@
 """What the machines say about rows they were not trained on.
 
 A path along s is traced on the training part of each fold and watched on the other: the value
-f(x) at the start (the plain machine), on average, and at the end.  Any scikit-learn estimator is
-asked in the same folds.
+f(x) at the start (the plain machine) and on average.  Any scikit-learn estimator is asked in the
+same folds.  A second kind of fold holds out whole neighbourhoods (`neighbourhoods`), because rows
+that are wrong together vouch for each other as long as some of them are learned from.
 """
 
 from __future__ import annotations
@@ -15,71 +16,118 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
+from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from homotopy import Path, TraceError
 from homotopy_plugins.auditing.tables import Table
+from homotopy_plugins.estimators.audit import Fits
 from homotopy_plugins.estimators.proven import proven
 from homotopy_plugins.estimators.svm import RobustSVR
 from homotopy_plugins.models.hinge_ramp import HingeRamp
 
-__all__ = ["OwnPath", "Watched", "asked", "own_path", "predicted", "watched"]
+__all__ = [
+    "TRACED",
+    "OwnPath",
+    "asked",
+    "neighbourhoods",
+    "own_path",
+    "predicted",
+    "said",
+    "some",
+    "watched",
+]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 # Evenly spaced s at which held-out rows are looked at.
 LOOKS = 51
-# With more training rows than this, a kernel is approximated by so many features.
-EXACT, FEATURES = 5000, 300
+# A path is traced on at most this many rows, drawn at random; the others are watched.
+TRACED = 1500
+# Rows that are watched at a time: a block of the kernel matrix has to fit into memory.
+BLOCK = 4000
+# Neighbourhoods are found on at most this many rows.
+CLUSTERED = 5000
 # Clear of every residual: a regression path is traced to its usual end.
 FAR = 1e9
 
 
 @attrs.frozen(eq=False)
-class Watched:
-    """f at held-out rows at the start, on average and at the end of a path; None if none was
-    traced."""
-
-    rows: Index
-    values: Array | None
-
-
-@attrs.frozen(eq=False)
 class OwnPath:
-    """What a path on all rows does with them: margins (residuals) at both ends, where each first
-    becomes an outlier, and on what part of the path it is one."""
+    """What one path does with all rows: margins (residuals) at both ends, where each first becomes
+    an outlier, and on what part of the path it is one."""
 
     start: Array
     end: Array
     first: Array
     share: Array
 
+    @classmethod
+    def unknown(cls, n: int) -> OwnPath:
+        return cls(*(np.full(n, np.nan) for _ in range(4)))
 
-def watched(view: Any, y: Array, train: Index, test: Index, C: float, labels: bool) -> Watched:
-    """Trace on `train`, watch `test`."""
+    def take(self, rows: Any) -> OwnPath:
+        return OwnPath(*(part[rows] for part in attrs.astuple(self, recurse=False)))
+
+    def fill(self, rows: Any, other: OwnPath) -> None:
+        """Put what another path says about `rows` in their place."""
+        pairs = zip(
+            attrs.astuple(self, recurse=False), attrs.astuple(other, recurse=False), strict=True
+        )
+        for mine, theirs in pairs:
+            mine[rows] = theirs[rows]
+
+
+def some(rows: Index, most: int, y: Any = None) -> Index:
+    """At most `most` of `rows`, at random; each value of `y` keeps its share, and two rows."""
+    if rows.size <= most:
+        return rows
+    rng = np.random.default_rng(rows.size)
+    if y is None:
+        return np.sort(rng.choice(rows, most, replace=False))
+    parts = []
+    for value in np.unique(y[rows]):
+        here = rows[y[rows] == value]
+        count = min(here.size, max(2, round(most * here.size / rows.size)))
+        parts.append(rng.choice(here, count, replace=False))
+    return np.sort(np.concatenate(parts))
+
+
+def watched(view: Any, y: Array, train: Index, test: Index, C: float, labels: bool) -> Array | None:
+    """Trace on `train`, watch `test`: f at the start and on average, (2, rows); None if nothing
+    could be traced."""
     with threadpool_limits(1, user_api="blas"):
-        kept, held, kernel = _features(view, train, test)
-        path = _traced(kept, y[train], C, kernel, labels)
+        path = _traced(view, some(train, TRACED, y if labels else None), y, C, labels)
         if path is None:
-            return Watched(test, None)
+            return None
         first, last = path.traced
         at = np.linspace(first, last, LOOKS)
-        values = path.decision_function(held, at)
-        values[0] = path.decision_function(held, first, side="before")
-        mean = (values.sum(axis=0) - 0.5 * (values[0] + values[-1])) / (LOOKS - 1)
-        return Watched(test, np.stack([values[0], mean, values[-1]]))
+        parts = []
+        for begin in range(0, test.size, BLOCK):
+            held = view[test[begin : begin + BLOCK]]
+            values = path.decision_function(held, at)
+            values[0] = path.decision_function(held, first, side="before")
+            mean = (values.sum(axis=0) - 0.5 * (values[0] + values[-1])) / (LOOKS - 1)
+            parts.append(np.stack([values[0], mean]))
+        return np.hstack(parts)
 
 
 def own_path(view: Any, y: Array, C: float, labels: bool) -> OwnPath | None:
-    """The path on all rows."""
+    """The path on all rows; of many rows on some, and the others are watched."""
     with threadpool_limits(1, user_api="blas"):
         everyone = np.arange(y.size)
-        kept, _, kernel = _features(view, everyone, everyone[:1])
-        path = _traced(kept, y, C, kernel, labels)
+        rows = some(everyone, TRACED, y if labels else None)
+        path = _traced(view, rows, y, C, labels)
         if path is None:
             return None
+        if rows.size < y.size:
+            parts = []
+            for begin in range(0, y.size, BLOCK):
+                block = slice(begin, begin + BLOCK)
+                seen = Fits.watched(path, view[block], y[block])
+                parts.append([seen.start, seen.end, seen.first, seen.share])
+            return OwnPath(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         first, last = path.traced
         ends = [path.response(first, "before"), path.response(last)]
         if not labels:
@@ -91,40 +139,43 @@ def own_path(view: Any, y: Array, C: float, labels: bool) -> OwnPath | None:
 
 def asked(
     model: Any, raw: bool, table: Table, y: Any, classes: Any, train: Index, test: Index
-) -> tuple[Index, Array]:
+) -> Array:
     """What a classifier trained on `train` says about `test`: log-odds of each class, or values of
-    its decision function; (rows, (n, number of classes))."""
+    its decision function; (rows, number of classes)."""
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = clone(model).fit(table.rows(train, raw), y[train])
-        new = table.rows(test, raw)
-        out = np.zeros((test.size, len(classes)))
-        place = np.searchsorted(classes, fitted.classes_)
-        if hasattr(fitted, "predict_proba"):
-            chance = np.zeros_like(out)
-            chance[:, place] = fitted.predict_proba(new)
-            return test, log_odds(chance)
-        if hasattr(fitted, "decision_function"):
-            value = np.asarray(fitted.decision_function(new), dtype=np.float64)
-            if value.ndim == 1:
-                value = np.column_stack([-value, value])
-            out[:] = value.min() if value.size else 0.0
-            out[:, place] = value
-            return test, out
-        out[:] = -1.0
-        out[np.arange(test.size), np.searchsorted(classes, fitted.predict(new))] = 1.0
-        return test, out
+        return said(fitted, table.rows(test, raw), classes)
 
 
-def predicted(
-    model: Any, raw: bool, table: Table, y: Array, train: Index, test: Index
-) -> tuple[Index, Array]:
+def said(fitted: Any, new: Any, classes: Any) -> Array:
+    """Log-odds of each class, or values of a decision function, from a fitted classifier."""
+    n = new.shape[0]
+    out = np.zeros((n, len(classes)))
+    place = np.searchsorted(classes, fitted.classes_)
+    if hasattr(fitted, "predict_proba"):
+        chance = np.zeros_like(out)
+        chance[:, place] = fitted.predict_proba(new)
+        return log_odds(chance)
+    if hasattr(fitted, "decision_function"):
+        value = np.asarray(fitted.decision_function(new), dtype=np.float64)
+        if value.ndim == 1:
+            value = np.column_stack([-value, value])
+        out[:] = value.min() if value.size else 0.0
+        out[:, place] = value
+        return out
+    out[:] = -1.0
+    out[np.arange(n), np.searchsorted(classes, fitted.predict(new))] = 1.0
+    return out
+
+
+def predicted(model: Any, raw: bool, table: Table, y: Array, train: Index, test: Index) -> Array:
     """What a regressor trained on `train` predicts for `test`."""
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = clone(model).fit(table.rows(train, raw), y[train])
         values = np.asarray(fitted.predict(table.rows(test, raw)), dtype=np.float64)
-        return test, values.reshape(test.size)
+        return values.reshape(test.size)
 
 
 def log_odds(chance: Array) -> Array:
@@ -132,13 +183,22 @@ def log_odds(chance: Array) -> Array:
     return np.asarray(np.log(p) - np.log1p(-p))
 
 
-def _features(view: Any, train: Index, test: Index) -> tuple[Any, Any, dict[str, Any]]:
-    """Rows to train on, rows to watch, and the kernel; approximated where rows are many."""
-    gamma = _width(view)
-    if train.size <= EXACT:
-        return view[train], view[test], {"kernel": "rbf", "gamma": gamma}
-    bent = Nystroem(gamma=gamma, n_components=FEATURES, random_state=0).fit(view[train])
-    return bent.transform(view[train]), bent.transform(view[test]), {"kernel": "linear"}
+def neighbourhoods(view: Any, count: int, folds: int, seed: int) -> list[tuple[Index, Index]]:
+    """Folds that hold out whole neighbourhoods, about equally many rows each."""
+    n = view.shape[0]
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Fewer different rows than neighbourhoods: some stay empty.
+        warnings.simplefilter("ignore")
+        means = KMeans(min(count, max(2, n // 5)), n_init=1, random_state=seed)
+        where = means.fit(view[some(np.arange(n), CLUSTERED)]).predict(view)
+    size = np.bincount(where)
+    fold, load = np.zeros(size.size, dtype=np.int64), np.zeros(folds)
+    for cluster in np.argsort(-size, kind="stable"):
+        fold[cluster] = np.argmin(load)
+        load[fold[cluster]] += size[cluster]
+    held = fold[where]
+    pairs = [(np.flatnonzero(held != k), np.flatnonzero(held == k)) for k in range(folds)]
+    return [(train, test) for train, test in pairs if train.size and test.size]
 
 
 def _width(view: Any) -> float:
@@ -151,17 +211,21 @@ def _width(view: Any) -> float:
     return 1.0 / (view.shape[1] * spread) if spread > 0.0 else 1.0
 
 
-def _traced(X: Any, y: Array, C: float, kernel: dict[str, Any], labels: bool) -> Path | None:
+def _traced(view: Any, rows: Index, y: Array, C: float, labels: bool) -> Path | None:
+    X, y, gamma = view[rows], y[rows], _width(view)
     try:
         if labels:
             if np.all(y == y[0]):
                 return None
-            model = HingeRamp(X, y, C=C, fit_intercept=True, path="s", theta=0.0, s=0.0, **kernel)
+            model = HingeRamp(
+                X, y, C=C, fit_intercept=True, path="s", theta=0.0, s=0.0, kernel="rbf", gamma=gamma
+            )
             # What there is of a path still tells something of every row.
             return proven(model).path
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            path: Path = RobustSVR(C=C, path="s", robustness=FAR, **kernel).fit(X, y).path_
+            machine = RobustSVR(C=C, path="s", robustness=FAR, kernel="rbf", gamma=gamma)
+            path: Path = machine.fit(X, y).path_
             return path
     except TraceError as error:
         return error.path if isinstance(error.path, Path) else None

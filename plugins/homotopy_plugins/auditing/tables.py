@@ -7,6 +7,7 @@ about rows is only worth as much as what was looked at.
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -25,18 +26,23 @@ from sklearn.utils import _safe_indexing
 
 from homotopy import DataError
 
-__all__ = ["Table", "listed"]
+__all__ = ["Table", "as_numbers", "listed", "written_amounts"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of a column of categories no more than so many are told apart; the rarest share one column.
+# Of a column of categories no more than this many are told apart; the rarest share one column.
 CATEGORIES = 20
 # A column of words in which more than this part of the rows is unique is a name or a text.
 UNIQUE = 0.5
-# A sparse table of at most so many entries is made dense: features can then be bent to a normal
+# A sparse table of at most this many entries is made dense: features can then be bent to a normal
 # distribution.
 DENSE = 2 * 10**7
+# An amount with a sign of a currency, separators of thousands, or brackets for "less than 0".
+AMOUNT = re.compile(
+    r"(?P<sign>[-+(]?\s*[$€£¥]?\s*-?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+)"
+    r"\s*[$€£¥%]?\)?"
+)
 # Quantiles by which features are bent.
 QUANTILES = 1000
 
@@ -54,6 +60,8 @@ class Table:
     views : dict of str to array or sparse matrix
         The same, scaled for kernels: "standard", and where it can be had "normal", each feature
         bent to a normal distribution.
+    sources : tuple of (str, column)
+        The columns that are looked at, by name, as given.
     index : object
         The caller's pandas index, or None.
     notes : tuple of str
@@ -63,6 +71,7 @@ class Table:
     given: Any
     numbers: Any
     views: dict[str, Any]
+    sources: tuple[tuple[str, Any], ...]
     index: Any
     notes: tuple[str, ...]
 
@@ -85,16 +94,17 @@ class Table:
                 raise DataError("audit: X is sparse and has entries that are not finite numbers")
             if numbers.shape[0] * numbers.shape[1] <= DENSE:
                 numbers = numbers.toarray()
+            sources: list[tuple[str, Any]] = []
         else:
             given = X if _is_frame(X) else _two_dimensional(X)
-            numbers = _encoded(_columns(given), notes)
+            numbers, sources = _encoded(_columns(given), notes)
         if numbers.shape[1] == 0:
             raise DataError(
                 "audit: X has no column that tells rows apart; " + " ".join(notes)
                 if notes
                 else "audit: X has no columns"
             )
-        return cls(given, numbers, _views(numbers), index, tuple(notes))
+        return cls(given, numbers, _views(numbers), tuple(sources), index, tuple(notes))
 
 
 def listed(names: Any, most: int = 5) -> str:
@@ -132,11 +142,19 @@ def _columns(given: Any) -> list[tuple[Any, Any]]:
     return [(f"column {k}", given[:, k]) for k in range(given.shape[1])]
 
 
-def _encoded(columns: list[tuple[Any, Any]], notes: list[str]) -> Array:
+def _encoded(
+    columns: list[tuple[Any, Any]], notes: list[str]
+) -> tuple[Array, list[tuple[str, Any]]]:
+    """The columns as numbers, and those of them that are looked at."""
     made: list[Array] = []
-    filled, dropped, names, times = [], [], [], []
+    sources: list[tuple[str, Any]] = []
+    filled, dropped, names, times, sums = [], [], [], [], []
     for name, values in columns:
-        number, moment = _as_numbers(values)
+        number, moment = as_numbers(values)
+        if number is None:
+            number = written_amounts(values)
+            if number is not None:
+                sums.append(name)
         if number is not None:
             if moment:
                 times.append(name)
@@ -156,6 +174,7 @@ def _encoded(columns: list[tuple[Any, Any]], notes: list[str]) -> Array:
                 made.append(imputer.fit_transform(number[:, None]))
             else:
                 made.append(number[:, None])
+            sources.append((str(name), number if sums[-1:] == [name] else values))
             continue
         words, gaps = _as_words(values)
         if gaps.any():
@@ -170,6 +189,21 @@ def _encoded(columns: list[tuple[Any, Any]], notes: list[str]) -> Array:
                 max_categories=CATEGORIES, drop="if_binary", sparse_output=False
             )
             made.append(encoder.fit_transform(words[:, None]))
+            sources.append((str(name), values))
+    notes += _told(filled, times, dropped, names, sums)
+    rows = len(columns[0][1]) if columns else 0
+    return np.hstack(made).astype(np.float64) if made else np.empty((rows, 0)), sources
+
+
+def _told(
+    filled: list[tuple[Any, int]],
+    times: list[Any],
+    dropped: list[Any],
+    names: list[Any],
+    sums: list[Any],
+) -> list[str]:
+    """What was done to columns, in words."""
+    notes = []
     if filled:
         told = listed([f"{name} ({count})" for name, count in filled])
         notes.append(
@@ -184,11 +218,12 @@ def _encoded(columns: list[tuple[Any, Any]], notes: list[str]) -> Array:
         notes.append(
             f"Columns of words that hardly repeat (names, texts) were left out: {listed(names)}."
         )
-    rows = len(columns[0][1]) if columns else 0
-    return np.hstack(made).astype(np.float64) if made else np.empty((rows, 0))
+    if sums:
+        notes.append(f"Amounts with signs and separators were read as numbers: {listed(sums)}.")
+    return notes
 
 
-def _as_numbers(values: Any) -> tuple[Array | None, bool]:
+def as_numbers(values: Any) -> tuple[Array | None, bool]:
     """A column as floats with NaN for what is missing, or None if it holds words; whether it holds
     dates."""
     kind = getattr(values, "dtype", np.dtype(object))
@@ -218,6 +253,27 @@ def _as_numbers(values: Any) -> tuple[Array | None, bool]:
         number[~gaps] = entries[~gaps].astype(np.float64)
         return number, False
     return None, False
+
+
+def written_amounts(values: Any) -> Array | None:
+    """Amounts as people write them ("$1,234.50", "12 %", "(3.00)") as numbers with NaN for what is
+    missing; None if any entry is something else, or all are plain words or categories."""
+    if str(getattr(values, "dtype", "")) == "category":
+        return None
+    entries = np.asarray(values, dtype=object)
+    out = np.full(entries.size, np.nan)
+    signs = False
+    for i, entry in enumerate(entries):
+        if _missing(entry) or not str(entry).strip():
+            continue
+        found = AMOUNT.fullmatch(str(entry).strip())
+        if found is None:
+            return None
+        number = float(found["number"].replace(",", ""))
+        out[i] = -number if "-" in found["sign"] or found["sign"].startswith("(") else number
+        # Plain numbers are read elsewhere.
+        signs = signs or any(sign in str(entry) for sign in "$€£¥%(,")
+    return out if signs else None
 
 
 def _as_words(values: Any) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:

@@ -1,4 +1,6 @@
-"""How many labels are wrong, and which: from the plateaus of a calibration curve.
+"""Which labels are wrong if mistakes are coin tosses: from the plateaus of a calibration curve.
+
+That is one explanation among several, and one column of the `evidence`.
 
 Let f be a score of a row that its own label had no part in, and eta(f) the chance that the row
 truly is of the class.  Were all labels right, the share of rows labelled with the class would
@@ -21,8 +23,8 @@ should be.
 
 Three things are decided beforehand.  The likelihood counts a quarter (TEMPER), because the
 logistic curve is a model and f an estimate, so that a thousand rows do not tell as much as (1)
-believes.  One chance in ten (NOTHING) is given to no label being wrong, else an interval could
-hardly contain 0. And rates that differ between the classes must be earned (EVEN).  Their sizes
+believes.  One chance in ten (NOTHING) is given to no label being wrong.
+And rates that differ between the classes must be earned (EVEN).  Their sizes
 were settled on planted labels (seven sets, one seed); `benchmarks/audit.py` measures with other
 seeds.
 """
@@ -35,7 +37,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Plateaus", "interval", "number_of"]
+__all__ = ["Plateaus"]
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -53,7 +55,7 @@ EVEN = 10.0
 LITTLE = 0.02
 # The slope a has a wide normal prior, for classes that a threshold separates.
 SLOPE = 25.0
-# Rows of nearly the same score are counted together; so many groups lose nothing.
+# Rows of nearly the same score are counted together; this many groups lose nothing.
 GROUPS = 200
 # Newton's method ends where a round gains less than this; a step is cut at most so often.
 ROUNDS, CUTS, GAIN = 60, 6, 1e-3
@@ -118,13 +120,6 @@ class Plateaus:
             out += share * one
         return out
 
-    def counts(self, score: Array, inside: Flags) -> Array:
-        """The chance of 0, 1, 2, ... wrong labels among these rows."""
-        out = np.zeros(score.size + 1)
-        for share, one in self._each(score, inside):
-            out += share * number_of(one)
-        return np.asarray(out / out.sum())
-
     def _each(self, score: Array, inside: Flags) -> Iterator[tuple[float, Array]]:
         shares, rates = self._counting(self.rates)
         _, curves = self._counting(self.curve)
@@ -139,25 +134,6 @@ class Plateaus:
         """Weights that matter, and what belongs to them."""
         matter = self.weight > 1e-6
         return self.weight[matter] / self.weight[matter].sum(), values[matter]
-
-
-def number_of(chance: Array) -> Array:
-    """The chance of 0, 1, 2, ... events that happen each with its own chance: normal, and all in 0
-    if none can happen."""
-    mean, spread = float(chance.sum()), float(np.sqrt(np.sum(chance * (1.0 - chance))))
-    at = np.arange(chance.size + 1)
-    if spread < 0.1:
-        return np.asarray((at == round(mean)).astype(np.float64))
-    out = np.exp(-0.5 * ((at - mean) / spread) ** 2)
-    return np.asarray(out / out.sum())
-
-
-def interval(counts: Array, level: float) -> tuple[int, int]:
-    """Between which numbers it lies with the chance `level`, as much left out on either side."""
-    below = np.cumsum(counts)
-    rest = 0.5 * (1.0 - level)
-    low, high = np.searchsorted(below, rest), np.searchsorted(below, 1.0 - rest)
-    return int(low), min(int(high), counts.size - 1)
 
 
 def _grouped(score: Array, inside: Flags) -> tuple[Array, Array, Array]:

@@ -30,9 +30,16 @@ class Audited:
 
     @property
     def sentence(self) -> str:
-        """How many rows are wrong: the first line of the summary, whose others repeat the notes and
-        the table."""
-        return str(self.report.summary()).strip().split("\n")[0]
+        """How many rows are wrong, and how far that can be relied upon."""
+        report = self.report
+        if hasattr(report, "sentence"):
+            return f"{report.sentence}\n{report.trust}"
+        return str(report.summary()).strip().split("\n")[0]
+
+    @property
+    def groups(self) -> list[str]:
+        """Rows that look wrong together, in words."""
+        return [str(group) for group in getattr(self.report, "groups", ())]
 
     @property
     def notes(self) -> list[str]:

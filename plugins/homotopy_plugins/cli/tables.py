@@ -228,6 +228,15 @@ def read_table(file: str, reading: Reading | None = None) -> Table:
     raise CommandError(f"{name}: cannot read a file that ends in {ending!r}; give {KNOWN}")
 
 
+def text_of(file: str, reading: Reading) -> tuple[str, str]:
+    """The text of a CSV file, and what separates its values."""
+    ending = "" if file == STDIN else os.path.splitext(file)[1].lower()
+    if ending not in TEXT:
+        raise CommandError(f"{file}: only CSV files can be corrected; this one ends in {ending!r}")
+    usual = "\t" if ending in (".tsv", ".tab") else ","
+    return _decoded(_content(file), file, reading.encoding), reading.delimiter or usual
+
+
 def _content(file: str) -> bytes:
     if file == STDIN:
         if sys.stdin.isatty():
