@@ -30,7 +30,7 @@ __all__ = ["Homotopy", "Progress", "compile_now"]
 Array = npt.NDArray[np.float64]
 
 # The time limit of a second attempt: this many times the first one, plus some seconds.
-AGAIN, AT_LEAST = 3.0, 0.1
+AGAIN, AT_LEAST = 3.0, 1.0
 
 
 @attrs.frozen(eq=False)

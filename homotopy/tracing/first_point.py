@@ -160,6 +160,9 @@ class FirstPoint:
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
         blur = tracker.sizes.noise * tracker.fixed.largest_root
+        if not length > blur and blur <= tracker.tolerances.near * tracker.sizes.size_scale:
+            # What is left of responses that cancel: nothing, on the scale of the corners.
+            return stop, stop
         if not length > blur:
             raise TraceError(
                 f"the span from {start:.9g} to {stop:.9g} cannot be told from the rounding of the "

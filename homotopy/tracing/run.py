@@ -107,7 +107,7 @@ class Run:
             trouble = Unproven(f"what was followed to {place} cannot be proven", path)
         if earlier is None:
             raise trouble
-        raise declined(self.tracker, self.start, trouble, earlier)
+        raise declined(self.tracker, self.start, earlier, trouble)
 
     def _proven(self, path: Path) -> bool:
         return is_proven(path, self.tracker, forced=self.jumps.forced, unsure=self.unsure)

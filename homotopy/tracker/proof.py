@@ -135,7 +135,9 @@ def off_slanted(core, i):  # type: ignore[no-untyped-def]
     lines, here, route = core.lines, core.here, core.route
     spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
     terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(here.alpha[i])) / spot.bend
-    allowed = min(allowed_u(core, i, here.u[i], terms), SHARE * APART * terms)
+    # (Where it ought to be 0 there are no terms but the rounding of others.)
+    least = max(APART * terms, NEAREST * EPS * spot.usual)
+    allowed = min(allowed_u(core, i, here.u[i], terms), SHARE * least)
     return part_of(abs(spot.miss), allowed)
 
 

@@ -68,6 +68,8 @@ class Settling(Exactness):
         low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
         allowed = (j >= first - 1) & (j <= last) & np.isfinite(corner) & (snap.kind[:, j] != SEAM)
         allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
+        # A row of zeros cannot be pushed off a jump: it has a side from the start.
+        allowed &= ~(jump & (self.here.spot.weight == 0.0))
         return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
 
     def settle(self, t: float, snap: Snapshot, target: Array) -> None:

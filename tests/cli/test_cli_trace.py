@@ -11,7 +11,7 @@ import pytest
 from shell import csv_of, refused, run, two_clouds, write
 
 from homotopy import DenseGram, Homotopy, Jump, Knot, LossModel, Path, Slope, TraceError
-from homotopy.path.reading import Reading
+from homotopy.path.methods import PathMethods
 from homotopy.path.storage import read_recipe, save
 from homotopy_plugins import HingeRamp, Lasso
 from homotopy_plugins.cli.options import options_of
@@ -431,7 +431,7 @@ def test_reports(tmp_path, data, saved, monkeypatch):
 
 
 def test_without_reports_the_command_says_so(tmp_path, data, saved, monkeypatch):
-    monkeypatch.delattr(Reading, "report")
+    monkeypatch.delattr(PathMethods, "report")
     page = tmp_path / "r.html"
     refused(run("report", saved, "--out", page), "has no report of a path")
     refused(run("trace", data, "-t", "y", "--C", "1", "--report", page), "no report of a path")
