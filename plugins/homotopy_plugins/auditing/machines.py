@@ -31,7 +31,7 @@ Flags = npt.NDArray[np.bool_]
 Split = tuple[Index, Index]
 
 TREES = 100
-# A tree of the forest sees at most this many rows: it is as good, and a large table takes less time.
+# A tree of the forest sees at most this many rows: as good, and less time on a large table.
 SAMPLED = 20000
 BOOSTED = {
     "max_iter": 80,
