@@ -1,8 +1,8 @@
 """Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `TrendFilterRegressor`, the displays and
-`audit` need scikit-learn, which is imported when one of them is asked for: install
-``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `ConformalSVR`, `ConditionalConformal`,
+`TrendFilterRegressor`, the displays and `audit` need scikit-learn, which is imported when one of
+them is asked for: install ``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from homotopy_plugins.walks import Walk, walk
 if TYPE_CHECKING:
     from homotopy_plugins.auditing import AuditReport as AuditReport
     from homotopy_plugins.auditing import audit as audit
+    from homotopy_plugins.estimators import ConditionalConformal as ConditionalConformal
+    from homotopy_plugins.estimators import ConformalSVR as ConformalSVR
     from homotopy_plugins.estimators import OutlierPathDisplay as OutlierPathDisplay
     from homotopy_plugins.estimators import RobustBoundaryDisplay as RobustBoundaryDisplay
     from homotopy_plugins.estimators import RobustnessCurveDisplay as RobustnessCurveDisplay
@@ -81,6 +83,8 @@ __all__ = [
 ]
 
 _ESTIMATORS = (
+    "ConditionalConformal",
+    "ConformalSVR",
     "OutlierPathDisplay",
     "RobustBoundaryDisplay",
     "RobustSVC",

@@ -1,5 +1,7 @@
 """The scikit-learn estimators; importing them imports scikit-learn."""
 
+from homotopy_plugins.estimators.conditional_conformal import ConditionalConformal
+from homotopy_plugins.estimators.conformal import ConformalSVR
 from homotopy_plugins.estimators.displays import (
     OutlierPathDisplay,
     RobustBoundaryDisplay,
@@ -10,6 +12,8 @@ from homotopy_plugins.estimators.svm import RobustSVC, RobustSVR
 from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
 
 __all__ = [
+    "ConditionalConformal",
+    "ConformalSVR",
     "OutlierPathDisplay",
     "RobustBoundaryDisplay",
     "RobustSVC",

@@ -46,6 +46,7 @@ from homotopy_plugins.estimators.folds import (
 from homotopy_plugins.estimators.input_checks import (
     check_class_weight,
     clear_about,
+    kernel_width,
     numeric_targets,
     plain_targets,
 )
@@ -180,19 +181,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _width(self, gamma: Any, X: Any) -> float | None:
         """gamma as a number; None where the kernel has none."""
-        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
-            return None
-        if isinstance(gamma, str):
-            if gamma == "auto":
-                return 1.0 / int(X.shape[1])
-            if gamma == "scale":
-                spread = _variance(X)
-                return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
-            raise ModelError(
-                f"{type(self).__name__}: gamma must be 'scale', 'auto' or a positive number, "
-                f"got {gamma!r}"
-            )
-        return positive(gamma, "gamma", type(self).__name__)
+        return kernel_width(self.kernel, gamma, X, type(self).__name__)
 
     # ------------------------------------------------------------------ the machine at one t
 
@@ -592,15 +581,6 @@ def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
     if not (isinstance(given, str) and given in names):
         raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
     return str(given)
-
-
-def _variance(X: Any) -> float:
-    """The variance of all entries; from differences, as squares would cancel."""
-    if not sp.issparse(X):
-        return float(X.var())
-    entries, mean = X.shape[0] * X.shape[1], float(X.mean())
-    stored = float(((X.data - mean) ** 2).sum())
-    return (stored + float(entries - X.nnz) * mean**2) / float(entries)
 
 
 def _sparse(pairwise: bool) -> Any:
