@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from homotopy_plugins.auditing import audit as audit
     from homotopy_plugins.estimators import ConditionalConformal as ConditionalConformal
     from homotopy_plugins.estimators import ConformalSVR as ConformalSVR
+    from homotopy_plugins.estimators import Flips as Flips
+    from homotopy_plugins.estimators import LeaveOneOutCurve as LeaveOneOutCurve
     from homotopy_plugins.estimators import OutlierPathDisplay as OutlierPathDisplay
     from homotopy_plugins.estimators import RobustBoundaryDisplay as RobustBoundaryDisplay
     from homotopy_plugins.estimators import RobustnessCurveDisplay as RobustnessCurveDisplay
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
     from homotopy_plugins.estimators import TrendFilterRegressor as TrendFilterRegressor
+    from homotopy_plugins.estimators import leave_one_out_curve as leave_one_out_curve
 
 # Without the estimators: a star must not need scikit-learn.
 __all__ = [
@@ -85,6 +88,8 @@ __all__ = [
 _ESTIMATORS = (
     "ConditionalConformal",
     "ConformalSVR",
+    "Flips",
+    "LeaveOneOutCurve",
     "OutlierPathDisplay",
     "RobustBoundaryDisplay",
     "RobustSVC",
@@ -93,6 +98,7 @@ _ESTIMATORS = (
     "RobustSVRCV",
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
+    "leave_one_out_curve",
 )
 _AUDIT = ("AuditReport", "audit")
 

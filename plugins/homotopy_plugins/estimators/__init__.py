@@ -7,6 +7,7 @@ from homotopy_plugins.estimators.displays import (
     RobustBoundaryDisplay,
     RobustnessCurveDisplay,
 )
+from homotopy_plugins.estimators.forks import Flips, LeaveOneOutCurve, leave_one_out_curve
 from homotopy_plugins.estimators.selection import RobustSVCCV, RobustSVRCV
 from homotopy_plugins.estimators.svm import RobustSVC, RobustSVR
 from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
@@ -14,6 +15,8 @@ from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
 __all__ = [
     "ConditionalConformal",
     "ConformalSVR",
+    "Flips",
+    "LeaveOneOutCurve",
     "OutlierPathDisplay",
     "RobustBoundaryDisplay",
     "RobustSVC",
@@ -22,4 +25,5 @@ __all__ = [
     "RobustSVRCV",
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
+    "leave_one_out_curve",
 ]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -43,6 +44,7 @@ from homotopy_plugins.estimators.folds import (
     spread,
     weighted_median,
 )
+from homotopy_plugins.estimators.forks import Flips, PlainMachine, flips
 from homotopy_plugins.estimators.input_checks import (
     check_class_weight,
     clear_about,
@@ -69,7 +71,7 @@ AT_START = 1e-10
 RULES = ("best", "one-standard-error")
 
 
-class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
 
     _kind: type[RampModel]
@@ -290,15 +292,20 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _values(self, X: Any) -> Array:
         """f at new rows."""
+        X = self._new_rows(X)
+        model = self.path_.model
+        assert isinstance(model, RampModel)
+        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+
+    def _new_rows(self, X: Any) -> Any:
+        """New rows, checked, as the model takes them."""
         check_is_fitted(self)
         sparse = _sparse(self.kernel == "precomputed")
         with clear_about(X, "X", type(self).__name__):
             X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
         if self.projection_ is not None:
             X = X @ self.projection_
-        model = self.path_.model
-        assert isinstance(model, RampModel)
-        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+        return X
 
     @abstractmethod
     def _met(self, response: Array) -> Array:
@@ -481,6 +488,20 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
         """f(x); positive for ``classes_[1]``."""
         return self._values(X)
 
+    def loo_score(self) -> float:
+        """The accuracy on the training rows, each predicted by the machine without it; see
+        `loo_decision`."""
+        found = self.classes_[(self.loo_decision() > 0.0).astype(int)]
+        label, weight = self._loo_targets()
+        right = label == found
+        return float(np.average(right, weights=weight))
+
+    def flips(self, X: Any) -> Flips:
+        """Which predictions at the rows X hang on one training row: without it the machine would
+        say the other class.  Of the plain machine only (``robustness=1`` on the theta-path)."""
+        fork = self._plain_fork()
+        return flips(fork, self._new_rows(X))
+
     def predict(self, X: Any) -> Any:
         """The class of each row of X."""
         positive_class = self._values(X) > 0.0
@@ -547,6 +568,13 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
     def _training_targets(self) -> Any:
         model: Any = self.path_.model
         return model.y
+
+    def loo_score(self) -> float:
+        """R^2 of the training rows, each predicted by the machine without it; see
+        `loo_decision`."""
+        found = self.loo_decision()
+        target, weight = self._loo_targets()
+        return float(r2_score(target, found, sample_weight=weight))
 
     def predict(self, X: Any) -> Array:
         """f at each row of X."""
