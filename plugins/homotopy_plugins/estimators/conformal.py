@@ -257,7 +257,11 @@ class ConformalSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             bend = self.delta
             return HuberRamp(X, y, C=C, delta=bend, delta_start=bend, path="delta", **options)
         # The absolute loss is twice the pinball loss of the median.
-        tau, factor = (self.tau, 1.0) if self.loss == "quantile" else (0.5, 2.0)
+        tau, factor = number(self.tau, "tau", name), 1.0
+        if self.loss != "quantile":
+            tau, factor = 0.5, 2.0
+        elif not 0.0 < tau < 1.0:
+            raise ModelError(f"{name}: tau must lie between 0 and 1, got {self.tau!r}")
         return PinballRamp(X, y, C=factor * C, tau=tau, tau_stop=tau, path="tau", **options)
 
     def _leave_out(self, fork: Fork) -> None:

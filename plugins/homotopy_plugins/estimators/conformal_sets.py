@@ -23,12 +23,15 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import Fork, Moved
+from homotopy import Fork, Moved, Path
 
 __all__ = ["Loss", "NewRowSweep", "merged", "needed_rows", "order_statistic", "sweep"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+
+# What a residual may be off, in parts of the largest target.
+ROUNDING = 1e-9
 
 
 @attrs.frozen
@@ -130,7 +133,7 @@ def sweep(fork: Fork, x: Any, y: Array, loss: Loss) -> NewRowSweep:
         if sign > 0.0 and loss.width > 0.0 and not loss.curvature:
             middle = _middle(fork, row, y, loss)
         moved = fork.push(row, end, nodes=True)
-        places, number = _on_the_way(moved, row, y.size, loss)
+        places, number = _on_the_way(moved, row, y, loss)
         low.append(places.min(axis=1))
         high.append(places.max(axis=1))
         count.append(number)
@@ -158,15 +161,17 @@ def _sorted(response: Array, optimum: Any, y: Array, loss: Loss) -> Array:
     return np.asarray(-np.sort(-residual))
 
 
-def _on_the_way(moved: Moved, row: int, n: int, loss: Loss) -> tuple[Array, Index]:
+def _on_the_way(moved: Moved, row: int, y: Array, loss: Loss) -> tuple[Array, Index]:
     """Intervals of y on the way, and how many others count there."""
-    way = moved.nodes
+    way, n = moved.nodes, y.size
     assert way is not None
     segments, problem = way.segments, way.problem
     column, border = problem.gram.column(row), problem.border[row]
     places: list[tuple[float, float]] = []
     count: list[int] = []
     last: float | None = None
+    tube = loss.width > 0.0 and not loss.curvature
+    edge = _at_the_edge(way, y, loss.width) if tube else None
     for k, (first, stop) in enumerate(way._sweep()):
         a = float(segments.start[k]), float(segments.stop[k])
         ends = (
@@ -175,6 +180,8 @@ def _on_the_way(moved: Moved, row: int, n: int, loss: Loss) -> tuple[Array, Inde
         )
         piece = segments.pieces(k)[:n]
         inside = np.flatnonzero(piece == loss.inside) if loss.inside is not None else piece[:0]
+        if edge is not None:
+            inside = inside[~edge[k, inside]]
         outside = n - inside.size
         if last is not None and last != ends[0]:
             # b slides: the same alphas for every y between.
@@ -194,6 +201,15 @@ def _on_the_way(moved: Moved, row: int, n: int, loss: Loss) -> tuple[Array, Inde
             count.append(outside)
         last = ends[1]
     return np.array(places).reshape(-1, 2), np.array(count, dtype=np.int64)
+
+
+def _at_the_edge(way: Path, y: Array, width: float) -> npt.NDArray[np.bool_]:
+    """For each segment (k, n) the rows that stand at the edge of the tube all along it, be they on
+    its knot or not: twins of rows that are, and others that follow from these."""
+    near = ROUNDING * max(width, float(np.abs(y).max()))
+    first, last = way._responses_on(range(len(way.segments)))
+    ends = (np.abs(np.abs(y - u[:, : y.size]) - width) <= near for u in (first, last))
+    return np.logical_and(*ends)
 
 
 def _own_residual(a: float, ends: tuple[float, float], loss: Loss) -> float:
