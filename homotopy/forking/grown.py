@@ -135,7 +135,10 @@ def write_row(mover: Mover, new: NewRow, row: int) -> None:
 
 
 def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
-    """The polyline of a new row, checked."""
+    """The polyline of a new row, checked; once, where the next row has the same one."""
+    pieces, known = mover.last_polyline
+    if known is not None and pieces is new.polyline:
+        return known
     corners = mover.own.corner.shape[1]
     lines = Polylines.compile(new.polyline, 1)
     if lines.corner0.shape[1] != corners:
@@ -144,7 +147,11 @@ def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
             f"{2 * corners + 1}"
         )
     lines.check(0.0, 0.0)
-    return lines.at(0.0)
+    snap = lines.at(0.0)
+    if isinstance(new.polyline, tuple):
+        # (A list might be another one by then.)
+        mover.last_polyline = new.polyline, snap
+    return snap
 
 
 def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:

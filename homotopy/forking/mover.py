@@ -13,6 +13,7 @@ from homotopy.errors import TraceError
 from homotopy.forking.frozen import Frozen, Tables
 from homotopy.forking.result import one_point
 from homotopy.model import Problem
+from homotopy.model.polyline import Snapshot
 from homotopy.tracker import Tracker, state
 from homotopy.tracker.sizes import BORDER, CORNER
 from homotopy.tracker.tolerances import Windows
@@ -45,6 +46,8 @@ class Mover(Tracker):
         # The polylines that rows have unless they are held.
         self.own, self.own_kinds = frozen.tables, problem.kinds_within(0.0, 1.0).copy()
         self._middle = 0.0
+        # That of the row added last, and what was made of it.
+        self.last_polyline: tuple[Any, Snapshot | None] = (None, None)
         self.load_model(0.0, 1.0)
         self.cursor.due = np.iinfo(np.int64).max
         self.stand(piece, alpha, b)

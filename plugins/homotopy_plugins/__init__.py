@@ -1,8 +1,8 @@
 """Robust support vector machines and l1 paths as plugins of the `homotopy` engine.
 
-`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `TrendFilterRegressor`, the displays and
-`audit` need scikit-learn, which is imported when one of them is asked for: install
-``homotopy-qp[sklearn]``.
+`RobustSVC`, `RobustSVR`, `RobustSVCCV`, `RobustSVRCV`, `ConformalSVR`, `ConditionalConformal`,
+`TrendFilterRegressor`, the displays and `audit` need scikit-learn, which is imported when one of
+them is asked for: install ``homotopy-qp[sklearn]``.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ from homotopy_plugins.walks import Walk, walk
 if TYPE_CHECKING:
     from homotopy_plugins.auditing import AuditReport as AuditReport
     from homotopy_plugins.auditing import audit as audit
+    from homotopy_plugins.estimators import ConditionalConformal as ConditionalConformal
+    from homotopy_plugins.estimators import ConformalSVR as ConformalSVR
+    from homotopy_plugins.estimators import Flips as Flips
+    from homotopy_plugins.estimators import LeaveOneOutCurve as LeaveOneOutCurve
     from homotopy_plugins.estimators import OutlierPathDisplay as OutlierPathDisplay
     from homotopy_plugins.estimators import RobustBoundaryDisplay as RobustBoundaryDisplay
     from homotopy_plugins.estimators import RobustnessCurveDisplay as RobustnessCurveDisplay
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
     from homotopy_plugins.estimators import TrendFilterRegressor as TrendFilterRegressor
+    from homotopy_plugins.estimators import leave_one_out_curve as leave_one_out_curve
 
 # Without the estimators: a star must not need scikit-learn.
 __all__ = [
@@ -81,6 +86,10 @@ __all__ = [
 ]
 
 _ESTIMATORS = (
+    "ConditionalConformal",
+    "ConformalSVR",
+    "Flips",
+    "LeaveOneOutCurve",
     "OutlierPathDisplay",
     "RobustBoundaryDisplay",
     "RobustSVC",
@@ -89,6 +98,7 @@ _ESTIMATORS = (
     "RobustSVRCV",
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
+    "leave_one_out_curve",
 )
 _AUDIT = ("AuditReport", "audit")
 

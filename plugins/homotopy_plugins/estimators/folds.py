@@ -241,7 +241,9 @@ def begin_along_c(
         return found
 
 
-def plain_point(recipe: Recipe, model: RampModel, start: Path | None) -> tuple[Path, Array, float]:
+def plain_point(
+    recipe: Recipe, model: RampModel, start: Path | Array | None
+) -> tuple[Path, Array, float]:
     """The first point of a path, its alpha, and the threshold that follows from it."""
     path = proven(model, start, most=1).path
     return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)

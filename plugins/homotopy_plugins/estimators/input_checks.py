@@ -18,8 +18,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from homotopy import DataError, ModelError
+from homotopy_plugins.kernels.checks import positive
 
-__all__ = ["check_class_weight", "clear_about", "numeric_targets", "plain_targets"]
+__all__ = [
+    "check_class_weight",
+    "clear_about",
+    "kernel_width",
+    "numeric_targets",
+    "plain_targets",
+]
 
 # pandas' marks of what is missing, by name: pandas need not be installed.
 MISSING = ("NAType", "NaTType")
@@ -104,6 +111,31 @@ def check_class_weight(weight: Any, name: str) -> None:
                 f"{name}: class_weight[{label!r}] is {value!r}; weights are finite numbers and "
                 "not negative"
             )
+
+
+def kernel_width(kernel: Any, gamma: Any, X: Any, name: str) -> float | None:
+    """gamma as a number; None where the kernel has none."""
+    if callable(kernel) or kernel in ("linear", "precomputed"):
+        return None
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / int(X.shape[1])
+        if gamma == "scale":
+            spread = _variance(X)
+            return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
+        raise ModelError(
+            f"{name}: gamma must be 'scale', 'auto' or a positive number, got {gamma!r}"
+        )
+    return positive(gamma, "gamma", name)
+
+
+def _variance(X: Any) -> float:
+    """The variance of all entries; from differences, as squares would cancel."""
+    if not sp.issparse(X):
+        return float(X.var())
+    entries, mean = X.shape[0] * X.shape[1], float(X.mean())
+    stored = float(((X.data - mean) ** 2).sum())
+    return (stored + float(entries - X.nnz) * mean**2) / float(entries)
 
 
 def _first_without_number(values: Any) -> tuple[str, Any] | None:

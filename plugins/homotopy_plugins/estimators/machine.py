@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -43,9 +44,11 @@ from homotopy_plugins.estimators.folds import (
     spread,
     weighted_median,
 )
+from homotopy_plugins.estimators.forks import Flips, PlainMachine, flips
 from homotopy_plugins.estimators.input_checks import (
     check_class_weight,
     clear_about,
+    kernel_width,
     numeric_targets,
     plain_targets,
 )
@@ -68,7 +71,7 @@ AT_START = 1e-10
 RULES = ("best", "one-standard-error")
 
 
-class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """What the robust estimators share: checked data, a path, and the machine at one t of it."""
 
     _kind: type[RampModel]
@@ -180,19 +183,7 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _width(self, gamma: Any, X: Any) -> float | None:
         """gamma as a number; None where the kernel has none."""
-        if callable(self.kernel) or self.kernel in ("linear", "precomputed"):
-            return None
-        if isinstance(gamma, str):
-            if gamma == "auto":
-                return 1.0 / int(X.shape[1])
-            if gamma == "scale":
-                spread = _variance(X)
-                return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
-            raise ModelError(
-                f"{type(self).__name__}: gamma must be 'scale', 'auto' or a positive number, "
-                f"got {gamma!r}"
-            )
-        return positive(gamma, "gamma", type(self).__name__)
+        return kernel_width(self.kernel, gamma, X, type(self).__name__)
 
     # ------------------------------------------------------------------ the machine at one t
 
@@ -301,15 +292,20 @@ class RobustMachine(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _values(self, X: Any) -> Array:
         """f at new rows."""
+        X = self._new_rows(X)
+        model = self.path_.model
+        assert isinstance(model, RampModel)
+        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+
+    def _new_rows(self, X: Any) -> Any:
+        """New rows, checked, as the model takes them."""
         check_is_fitted(self)
         sparse = _sparse(self.kernel == "precomputed")
         with clear_about(X, "X", type(self).__name__):
             X = validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
         if self.projection_ is not None:
             X = X @ self.projection_
-        model = self.path_.model
-        assert isinstance(model, RampModel)
-        return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
+        return X
 
     @abstractmethod
     def _met(self, response: Array) -> Array:
@@ -492,6 +488,20 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
         """f(x); positive for ``classes_[1]``."""
         return self._values(X)
 
+    def loo_score(self) -> float:
+        """The accuracy on the training rows, each predicted by the machine without it; see
+        `loo_decision`."""
+        found = self.classes_[(self.loo_decision() > 0.0).astype(int)]
+        label, weight = self._loo_targets()
+        right = label == found
+        return float(np.average(right, weights=weight))
+
+    def flips(self, X: Any) -> Flips:
+        """Which predictions at the rows X hang on one training row: without it the machine would
+        say the other class.  Of the plain machine only (``robustness=1`` on the theta-path)."""
+        fork = self._plain_fork()
+        return flips(fork, self._new_rows(X))
+
     def predict(self, X: Any) -> Any:
         """The class of each row of X."""
         positive_class = self._values(X) > 0.0
@@ -559,6 +569,13 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
         model: Any = self.path_.model
         return model.y
 
+    def loo_score(self) -> float:
+        """R^2 of the training rows, each predicted by the machine without it; see
+        `loo_decision`."""
+        found = self.loo_decision()
+        target, weight = self._loo_targets()
+        return float(r2_score(target, found, sample_weight=weight))
+
     def predict(self, X: Any) -> Array:
         """f at each row of X."""
         return self._values(X)
@@ -592,15 +609,6 @@ def _one_of(names: tuple[str, ...], given: Any, who: str) -> str:
     if not (isinstance(given, str) and given in names):
         raise ModelError(f"{who}: loss must be one of {', '.join(names)}, got {given!r}")
     return str(given)
-
-
-def _variance(X: Any) -> float:
-    """The variance of all entries; from differences, as squares would cancel."""
-    if not sp.issparse(X):
-        return float(X.var())
-    entries, mean = X.shape[0] * X.shape[1], float(X.mean())
-    stored = float(((X.data - mean) ** 2).sum())
-    return (stored + float(entries - X.nnz) * mean**2) / float(entries)
 
 
 def _sparse(pairwise: bool) -> Any:

@@ -175,7 +175,7 @@ class KernelModel(Predictor):
             n = self.sign.size
             some = np.linspace(0, n - 1, min(n, TESTED_ROWS)).astype(int)
             block = self._function(X[some], X[some])
-            _check_definite(_check_symmetric(block, name), name)
+            check_definite(block, name)
 
     def _build_gram(self) -> Gram:
         X, sign = self.X, self.sign
@@ -343,6 +343,11 @@ def _check_definite(K: Array, name: str) -> Array:
                 "or choose a positive semidefinite kernel"
             ) from None
     return K
+
+
+def check_definite(K: Array, name: str) -> Array:
+    """K, if it is symmetric and positive semidefinite."""
+    return _check_definite(_check_symmetric(K, name), name)
 
 
 def nearest_definite(K: Array, name: str) -> tuple[Array, Array | None]:
