@@ -72,7 +72,7 @@ class Tracker(Settling):
     def start_record(self) -> None:
         """The path begins here."""
         cursor = self.cursor
-        self.here.spot.most[:] = 0.0
+        self.here.spot.most[:] = np.abs(self.alpha)
         cursor.recording = 1
         cursor.open = cursor.entries = cursor.segments = cursor.logged = cursor.jumps = (
             self.jumping.crossings
