@@ -477,9 +477,10 @@ def interrupt() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself a signal")
 def test_ctrl_c_loses_nothing(tmp_path):
-    whole, file = content(long_run().trace()), tmp_path / "trace.npz"
+    file, begin = tmp_path / "trace.npz", time.monotonic()
+    whole = content(long_run().trace())
     # While compiled code is at work, most likely.
-    timer = threading.Timer(0.2, interrupt)
+    timer = threading.Timer(0.2 * (time.monotonic() - begin), interrupt)
 
     def under_way(progress):
         if progress.breakpoints == 5:

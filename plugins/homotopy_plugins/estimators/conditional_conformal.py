@@ -247,7 +247,8 @@ class ConditionalConformal(BaseEstimator):  # type: ignore[misc]
     def _basis_of(self, X: Any, n: int) -> Array:
         if self.basis is None:
             return np.ones((n, 1))
-        found = np.asarray(self.basis(X), dtype=float)
+        # What the basis takes may be a frame; a list is taken for an array, as elsewhere.
+        found = np.asarray(self.basis(np.asarray(X) if isinstance(X, list) else X), dtype=float)
         found = found[:, None] if found.ndim == 1 else found
         if found.ndim != 2 or found.shape[0] != n or not np.all(np.isfinite(found)):
             raise DataError(
