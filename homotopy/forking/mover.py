@@ -14,7 +14,6 @@ from homotopy.forking.frozen import Frozen, Tables
 from homotopy.forking.result import one_point
 from homotopy.model import Problem
 from homotopy.tracker import Tracker, state
-from homotopy.tracker.sizes import BORDER, CORNER
 from homotopy.tracker.tolerances import Windows
 
 __all__ = ["Mover"]
@@ -89,7 +88,7 @@ class Mover(Tracker):
         self._halt()
         self._anew = True
         self.write_alpha()
-        for _ in range(2):
+        for _ in range(self.tolerances.patience.settlings):
             self.settle(0.0, self.snapshot(), self.problem.target0)
             self.use(self.model_lines)
             self._halt()
@@ -347,7 +346,8 @@ class Mover(Tracker):
         middle = self._middle
         spot.usual[row] = min(nearest, middle) if nearest > 0.0 else middle
         part = float(np.abs(self.border[row] * self.column.b).sum())
-        fence.scale[row] = max(CORNER * nearest, BORDER * part)
+        scales = self.tolerances.scales
+        fence.scale[row] = max(scales.of_corner * nearest, scales.of_border * part)
 
     # ------------------------------------------------------------------ back
 

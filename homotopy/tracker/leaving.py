@@ -16,9 +16,7 @@ from homotopy.tracker.windows import close_window, look_at
 __all__ = ["arrive", "leave", "ready_for", "to_slope"]
 
 # Room in the log for what one pivot may write.
-SPARE = 8
-# An alpha that leaves its knot may change its own response by this fraction.
-DROPPED = 1e-10
+LOG_ROOM = 8
 
 
 @njit(**PART)
@@ -31,7 +29,7 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
         return MISSING
     if system.actives + 1 >= act.index.size:
         return FULL
-    if cursor.logged + SPARE >= rec.log.size:
+    if cursor.logged + LOG_ROOM >= rec.log.size:
         return RECORD_FULL
     if scope.window == BY_TURN and (scope.lines == 0 or scope.looked == win.panel.shape[1]):
         close_window(core)
@@ -72,7 +70,7 @@ def arrive(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j and takes up its alpha."""
-    lines, here, scope = core.lines, core.here, core.scope
+    lines, here, scope, tol = core.lines, core.here, core.scope, core.tol
     piece = here.spot[i].piece
     if scope.window == BY_TURN:
         if piece % 2 == 1:
@@ -88,7 +86,7 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         # (On a slanted piece alpha stays, and says where it is.)
         before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
         change = here.alpha[i] - before
-        if here.spot[i].own * abs(change) > DROPPED * max(here.fence[i].scale, abs(here.u[i])):
+        if here.spot[i].own * abs(change) > tol.dropped * max(here.fence[i].scale, abs(here.u[i])):
             # Where alpha is fast, t is too coarse to stop at the end of its knot.
             drop(core, i, change)
 

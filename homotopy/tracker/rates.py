@@ -28,10 +28,6 @@ from homotopy.tracker.tolerances import EPS
 
 __all__ = ["all_rates", "rate_of", "solve"]
 
-# Corrections of one solution.  With features of condition k each takes back all but eps k^2 of what
-# is missed.
-ROUNDS = 4
-
 
 # ------------------------------------------------------------------ the segment
 
@@ -144,7 +140,7 @@ def solve(core):  # type: ignore[no-untyped-def]
         return False
     mass = spread_rates(core)
     if fixed.mode != ROWS and size:
-        for _ in range(ROUNDS):
+        for _ in range(tol.solutions):
             if sizes.own_w:
                 mass = speed_of_w(core)
             if not missed(core, mass):
@@ -189,7 +185,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
     The factor carries the square of the condition of the active rows, features do not.
     """
     lines, here, act = core.lines, core.here, core.act
-    route, fixed, system = core.route, core.fixed, core.system
+    route, fixed, system, tol = core.route, core.fixed, core.system, core.tol
     size, left, by, enough = system.actives, act.work[0], act.work[1], True
     for k in range(size):
         i = act.index[k]
@@ -203,7 +199,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
         terms = abs(aim) + math.sqrt(abs(here.spot[i].own)) * mass
         for c in range(act.column.size):
             terms += abs(here.border[i, c] * act.column[c].lift)
-        enough = enough and abs(left[k]) <= 4.0 * EPS * terms
+        enough = enough and abs(left[k]) <= tol.missed * EPS * terms
     for c in range(act.column.size):
         column = act.column[c]
         column.rest = column.rate
@@ -214,7 +210,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
             part = here.border[act.index[k], c] * act.rate[k]
             column.short += part
             terms += abs(part)
-        enough = enough and abs(column.short) <= 4.0 * EPS * terms
+        enough = enough and abs(column.short) <= tol.missed * EPS * terms
     if enough:
         return False
     for c in range(act.column.size):
