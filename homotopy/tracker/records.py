@@ -18,7 +18,7 @@ def documented(text: str, mark: str = "") -> np.dtype[Any]:
     """A record with a field for each line: its name, "real" or "whole", and what it is."""
     fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
     kinds = [(name, np.float64 if kind == "real" else np.int64) for name, kind in fields]
-    return np.dtype(kinds + [(mark, np.int64)] if mark else kinds)
+    return np.dtype([*kinds, (mark, np.int64)] if mark else kinds)
 
 
 class Records(np.ndarray):
