@@ -33,7 +33,6 @@ Index = npt.NDArray[np.int64]
 Values = float | npt.ArrayLike
 
 
-
 class Status(enum.Enum):
     """How a trace ended; the value is the sentence a user reads."""
 

@@ -111,8 +111,8 @@ class Run:
         raise declined(self.tracker, self.start, trouble, earlier)
 
     def _proven(self, path: Path) -> bool:
-        doubts = {"forced": self.jumps.forced, "unsure": self.unsure}
-        return is_proven(path, self.tracker, self.options.tracing, **doubts)
+        tolerances, forced = self.options.tracing, self.jumps.forced
+        return is_proven(path, self.tracker, tolerances, forced=forced, unsure=self.unsure)
 
     # ------------------------------------------------------------------ the way
 
