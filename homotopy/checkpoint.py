@@ -48,6 +48,7 @@ from homotopy.path.storage import (
     written,
 )
 from homotopy.tracker.compiling import source_digest
+from homotopy.tracker.tolerances import Pauses, flattened
 
 __all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
 
@@ -71,6 +72,8 @@ class Options(Protocol):
     def tolerances(self) -> Any: ...
     @property
     def windows(self) -> Any: ...
+    @property
+    def tracing(self) -> Any: ...
 
 
 @attrs.frozen(eq=False)
@@ -103,9 +106,11 @@ def _described(options: Options) -> dict[str, Any]:
     solver = options.solver
     name = getattr(solver, "__qualname__", type(solver).__qualname__)
     said = {"d_step": options.d_step, "solver": f"{solver.__module__}.{name}"}
-    for group in ("tolerances", "windows"):
-        values = attrs.asdict(getattr(options, group))
-        said |= {f"{group}.{key}": value for key, value in values.items()}
+    # Pauses change no arithmetic.
+    pauses = {field.name for field in attrs.fields(Pauses)}
+    for group in ("tolerances", "windows", "tracing"):
+        values = flattened(getattr(options, group))
+        said |= {f"{group}.{key}": value for key, value in values.items() if key not in pauses}
     return said
 
 

@@ -21,16 +21,13 @@ from homotopy.model import Jump, Knot, LossModel, Slope
 from homotopy.path import Path
 from homotopy.runtime import announce_compilation, compiled
 from homotopy.threads import one_thread
-from homotopy.tracing import Callback, Progress, Run, Unproven
+from homotopy.tracing import Callback, Progress, Run, TraceTolerances, Unproven
 from homotopy.tracing.first_point import Guess, Start
 from homotopy.tracker import Tolerances, Windows
 
 __all__ = ["Homotopy", "Progress", "compile_now"]
 
 Array = npt.NDArray[np.float64]
-
-# The time limit of a second attempt: this many times the first one, plus some seconds.
-AGAIN, AT_LEAST = 3.0, 1.0
 
 
 @attrs.frozen(eq=False)
@@ -54,6 +51,9 @@ class Homotopy:
         What counts as zero; for tests, there is no need to change it.
     windows : Windows
         When to look at some coordinates only; changes the speed, never the path.
+    tracing : TraceTolerances
+        When a path is checked before it is returned, and how long a second attempt may take; for
+        tests too.
 
     Examples
     --------
@@ -82,6 +82,7 @@ class Homotopy:
     max_seconds: float | None = attrs.field(default=None, kw_only=True)
     tolerances: Tolerances = attrs.field(factory=Tolerances, kw_only=True)
     windows: Windows = attrs.field(factory=Windows, kw_only=True)
+    tracing: TraceTolerances = attrs.field(factory=TraceTolerances, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.model, LossModel):
@@ -214,7 +215,7 @@ class Homotopy:
                     return first.proven_path(start)
                 except Unproven as error:
                     trouble, guess, saved = error, first.guess, None
-                budget = AGAIN * (time.monotonic() - begun) + AT_LEAST
+                budget = self.tracing.again * (time.monotonic() - begun) + self.tracing.at_least
                 if keeper is not None:
                     # Checkpoints tell it; looked for now, it disturbs no rows of Q in use.
                     trouble.trouble()
@@ -229,13 +230,9 @@ class Homotopy:
 
     def _careful(self) -> Homotopy:
         """The same with everything recomputed after every step, and all coordinates looked at."""
-        return attrs.evolve(
-            self,
-            tolerances=attrs.evolve(
-                self.tolerances, refresh=1, most_late=2, cancelled=1e3, settlings=8
-            ),
-            windows=self.windows.closed(),
-        )
+        patience = attrs.evolve(self.tolerances.patience, refresh=1, most_late=2, settlings=8)
+        tolerances = attrs.evolve(self.tolerances, cancelled=1e3, patience=patience)
+        return attrs.evolve(self, tolerances=tolerances, windows=self.windows.closed())
 
 
 class _Tiny(LossModel):

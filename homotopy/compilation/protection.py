@@ -30,7 +30,7 @@ __all__ = ["interrupts_held", "protect"]
 
 LOG = logging.getLogger("homotopy")
 # Compiled functions of packages whose name starts like this are always cached somewhere.
-OURS = "homotopy"
+PACKAGE = "homotopy"
 
 
 class _Waiting:
@@ -145,7 +145,7 @@ try:
 
         @classmethod
         def from_function(cls, function: Any, file: str) -> Self | None:
-            if not function.__module__.startswith(OURS):
+            if not function.__module__.startswith(PACKAGE):
                 return None
             try:
                 locator = cls(function, file)

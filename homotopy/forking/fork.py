@@ -14,14 +14,12 @@ from homotopy.forking.grown import roomy_problem, rows_added, write_row
 from homotopy.forking.leave_one_out import LeftOut, leave_out
 from homotopy.forking.mover import Mover
 from homotopy.forking.result import Moved, Optimum
+from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.model import LossModel, NewRow, Predictor
 from homotopy.path.path import Path, Status
 from homotopy.path.recorded import segments_of
 
 __all__ = ["Fork"]
-
-# Rows that there is room for when the first one is added; twice as many each time they are used up.
-FIRST_ROOM = 2
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -259,7 +257,7 @@ class Fork:
     def _grow(self) -> None:
         """Make room for more rows."""
         old, n = self._mover, self.path.problem.gram.size
-        spare = 2 * (old.u.size - n) or FIRST_ROOM
+        spare = 2 * (old.u.size - n) or FORK_TOLERANCES.first_room
         assert isinstance(self._problem.model, Frozen)
         problem = roomy_problem(self.path.problem, self._problem.model, spare)
 

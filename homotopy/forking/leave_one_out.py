@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from homotopy.errors import MissingPackageError, PathError, TraceError
 from homotopy.forking.result import evaluator_of
+from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.path.segments import read_only
 from homotopy.progress import progress_bar
 
@@ -24,9 +25,6 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 Found = tuple[Array, Array, Array]
-
-# Numbers of one block of alphas; rows of a block at the least and at the most.
-NUMBERS, FEWEST, MOST = 1_000_000, 16, 4096
 
 
 @attrs.frozen(eq=False)
@@ -90,8 +88,9 @@ def _checked_rows(fork: Fork, rows: Any) -> Index:
 def _blocks(todo: Index, n: int, alphas: bool, workers: int) -> list[Index]:
     """Rows that are done in one go: as many as their alphas have room, with a look at the bar now
     and then; in processes, each of which makes its own factor, no fewer blocks than these."""
-    size = max(FEWEST, (NUMBERS if alphas else 100 * NUMBERS) // n)
-    count = max(-(-todo.size // min(size, MOST)), min(workers, todo.size))
+    tol = FORK_TOLERANCES
+    size = max(tol.fewest, (tol.numbers if alphas else tol.numbers_without) // n)
+    count = max(-(-todo.size // min(size, tol.most)), min(workers, todo.size))
     return np.array_split(todo, count) if todo.size else []
 
 

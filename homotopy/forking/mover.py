@@ -15,7 +15,6 @@ from homotopy.forking.result import one_point
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import Tracker, state
-from homotopy.tracker.sizes import BORDER, CORNER
 from homotopy.tracker.tolerances import Windows
 
 __all__ = ["Mover"]
@@ -95,7 +94,7 @@ class Mover(Tracker):
         self._halt()
         self._anew = True
         self.write_alpha()
-        for _ in range(2):
+        for _ in range(self.tolerances.patience.settlings):
             self.settle(0.0, self.snapshot(), self.problem.target0)
             self.use(self.model_lines)
             self._halt()
@@ -257,7 +256,7 @@ class Mover(Tracker):
 
     def _freshen(self) -> None:
         """After many steps since u was last recomputed: do so, and correct what it is off by."""
-        if self.cursor.steps - self._fresh < self.tolerances.refresh:
+        if self.cursor.steps - self._fresh < self.tolerances.patience.refresh:
             return
         self._fresh, recording = int(self.cursor.steps), self.cursor.recording
         # The factor may be made anew.
@@ -369,7 +368,8 @@ class Mover(Tracker):
         middle = self._middle
         spot.usual[row] = min(nearest, middle) if nearest > 0.0 else middle
         part = float(np.abs(self.border[row] * self.column.b).sum())
-        fence.scale[row] = max(CORNER * nearest, BORDER * part)
+        scales = self.tolerances.scales
+        fence.scale[row] = max(scales.of_corner * nearest, scales.of_border * part)
 
     # ------------------------------------------------------------------ back
 

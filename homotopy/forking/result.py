@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.forking.frozen import Frozen
+from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.model import LossModel, NewRow, Predictor
 from homotopy.path import Certificate, Path, Segments, Status
 from homotopy.path.segments import read_only
@@ -152,7 +153,7 @@ class Moved(Optimum):
         places = np.stack([segments.start, segments.stop], axis=1).ravel()
         own = alphas @ column + b @ border
         # Where one segment ends another begins, as a rule at the same point.
-        near = 1e-12 * np.abs(own).max(initial=0.0)
+        near = FORK_TOLERANCES.same * np.abs(own).max(initial=0.0)
         again = (np.diff(places) == 0.0) & (np.abs(np.diff(own)) <= near)
         kept = np.concatenate([[True], ~again])
         kept[-1] = True

@@ -32,9 +32,6 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Values = float | npt.ArrayLike
 
-# Responses at more places than this are computed together.
-FEW = 3
-
 
 class Status(enum.Enum):
     """How a trace ended; the value is the sentence a user reads."""
@@ -206,7 +203,7 @@ class Path(PathMethods):
     def response(self, t: Values, side: str = "after") -> Array:
         """``u = Q alpha + B b`` at `t`, computed from alpha; an array of t is answered with one row
         for each, which takes much less than each by itself."""
-        if np.ndim(t) and np.size(t) > FEW and self.problem.gram.features() is None:
+        if np.ndim(t) and np.size(t) > PATH_TOLERANCES.few and self.problem.gram.features() is None:
             places = np.asarray(t)
             found = [self._locate(v, side) for v in places.ravel().tolist()]
             segment, values = zip(*found, strict=True)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.path.tolerances import PATH_TOLERANCES
+
 if TYPE_CHECKING:
     from homotopy.path.path import Path
 
@@ -23,9 +25,6 @@ __all__ = ["responses"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Places taken together, and blocks after which the sums are made anew.
-BLOCK, ANEW = 64, 16
-
 
 def responses(path: Path, segment: Index, t: Array) -> Array:
     """The response at the places t of the segments given, one row for each."""
@@ -33,9 +32,10 @@ def responses(path: Path, segment: Index, t: Array) -> Array:
     out = np.empty((t.size, n))
     order = np.argsort(segment, kind="stable")
     flat = _Flat(path)
-    for count, first in enumerate(range(0, t.size, BLOCK)):
-        rows = order[first : first + BLOCK]
-        if count % ANEW == 0:
+    block = PATH_TOLERANCES.block
+    for count, first in enumerate(range(0, t.size, block)):
+        rows = order[first : first + block]
+        if count % PATH_TOLERANCES.anew == 0:
             flat.forget()
         out[rows] = flat.block(segment[rows], t[rows])
     b = np.array([path._b_on(k, v) for k, v in zip(segment.tolist(), t.tolist(), strict=True)])

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy.errors import PathError
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 if TYPE_CHECKING:
     from homotopy.model import LossModel
@@ -27,9 +28,9 @@ Array = npt.NDArray[np.float64]
 Function = Callable[[Any], Any]
 
 # Where three values are looked at on a segment, and a fourth that the parabola must meet.
-PLACES, CHECK = (0.0, 0.5, 1.0), 0.25
-# Parts of the largest value that are rounding; parts that a parabola may miss the fourth value by.
-ROUNDING, MISSED = 1e-13, 1e-8
+SAMPLED, CHECKED = (0.0, 0.5, 1.0), 0.25
+# What the parabola through the three is at the fourth.
+WEIGHTS = (0.375, 0.75, -0.125)
 QUANTITIES = ("alpha", "response", "border", "solution")
 
 
@@ -78,7 +79,7 @@ def jump_between(last: float | None, t: float, values: Sequence[float]) -> Zero 
     if last is None or last * values[0] >= 0.0:
         return None
     size = max(abs(last), *(abs(v) for v in values))
-    if abs(last - values[0]) <= 1e-9 * size:
+    if abs(last - values[0]) <= PATH_TOLERANCES.jumped * size:
         return None
     return Zero(t, t, 1 if values[0] > 0.0 else -1, jump=True)
 
@@ -88,7 +89,7 @@ def values_on(
 ) -> tuple[float, float, float]:
     """f at the beginning, in the middle and at the end of a segment; `ends` is alpha (or the
     response) at its two ends, `border` b."""
-    parts = (*PLACES, CHECK)
+    parts = (*SAMPLED, CHECKED)
     x = [ends[0] + (ends[1] - ends[0]) * part for part in parts]
     b = [border[0] + (border[1] - border[0]) * part for part in parts]
     if of == "solution":
@@ -106,7 +107,7 @@ def _points(path: Path, of: str) -> Iterator[tuple[Any, Any]]:
         for k, ends in enumerate(path._sweep()):
             yield ends, (s.b_start[k], s.b_stop[k])
         return
-    block = 64
+    block = PATH_TOLERANCES.block
     for first in range(0, len(s), block):
         part = range(first, min(first + block, len(s)))
         starts, stops = path._responses_on(part)
@@ -126,9 +127,9 @@ def _number(value: Any) -> float:
 def _check(values: Sequence[float], t: float, name: str) -> None:
     """Refuse a function that is not quadratic: its zeros would be guesses."""
     first, middle, last, fourth = values
-    expected = 0.375 * first + 0.75 * middle - 0.125 * last
+    expected = WEIGHTS[0] * first + WEIGHTS[1] * middle + WEIGHTS[2] * last
     size = max(abs(v) for v in values)
-    if abs(fourth - expected) > MISSED * size:
+    if abs(fourth - expected) > PATH_TOLERANCES.missed * size:
         raise PathError(
             f"zeros: f is not an affine or quadratic function of the solution (on the segment that "
             f"begins at {name}={t:g} it misses the parabola by {abs(fourth - expected):.2g})"
@@ -143,13 +144,13 @@ def zeros_on(start: float, stop: float, values: Sequence[float]) -> list[Zero]:
         return [Zero(start, stop, 0)]
     # first + slope x + bend x^2 for x in [0, 1].
     slope, bend = -3.0 * first + 4.0 * middle - last, 2.0 * (first - 2.0 * middle + last)
-    if abs(bend) <= ROUNDING * size:
+    if abs(bend) <= PATH_TOLERANCES.curved * size:
         slope, bend = last - first, 0.0
     roots = [x for x in _roots(bend, slope, first, size) if 0.0 <= x <= 1.0]
     found = []
     for x in sorted(set(roots)):
         rate = slope + 2.0 * bend * x
-        way = 0 if abs(rate) <= 1e-7 * size else (1 if rate > 0.0 else -1)
+        way = 0 if abs(rate) <= PATH_TOLERANCES.touching * size else (1 if rate > 0.0 else -1)
         t = start + (stop - start) * x
         found.append(Zero(t, t, way))
     return found
@@ -162,7 +163,7 @@ def _roots(bend: float, slope: float, level: float, size: float) -> list[float]:
     square = slope * slope - 4.0 * bend * level
     if square < 0.0:
         # It touches zero to rounding, or not at all.
-        touches = -square <= 4.0 * ROUNDING * size * abs(bend)
+        touches = -square <= 4.0 * PATH_TOLERANCES.curved * size * abs(bend)
         return [-0.5 * slope / bend] if touches else []
     q = -0.5 * (slope + math.copysign(math.sqrt(square), slope))
     return [q / bend, level / q] if q else [0.0]
@@ -184,4 +185,4 @@ def _joined(zeros: list[Zero]) -> Iterator[Zero]:
 
 
 def _same(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-12 * max(abs(one), abs(other))
+    return abs(one - other) <= PATH_TOLERANCES.same_t * max(abs(one), abs(other))

@@ -10,7 +10,8 @@
 
 from homotopy.tracing.run import Run
 from homotopy.tracing.stop_at import StopAt
+from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracing.verdict import Unproven
 from homotopy.tracing.watch import Callback, Progress
 
-__all__ = ["Callback", "Progress", "Run", "StopAt", "Unproven"]
+__all__ = ["Callback", "Progress", "Run", "StopAt", "TraceTolerances", "Unproven"]

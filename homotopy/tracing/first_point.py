@@ -11,6 +11,7 @@ from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.model.polyline import Snapshot
 from homotopy.path import Path
 from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
+from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Tracker
 
 __all__ = ["Begun", "FirstPoint", "Guess", "Start", "go_downhill"]
@@ -18,9 +19,6 @@ __all__ = ["Begun", "FirstPoint", "Guess", "Start", "go_downhill"]
 Array = npt.NDArray[np.float64]
 Guess = tuple[Array, Array]
 Start = Path | tuple[Path, float] | npt.ArrayLike | None
-
-# A span shorter than this fraction of its ends is empty.
-EMPTY = 1e-11
 
 
 @attrs.frozen(eq=False)
@@ -49,8 +47,8 @@ class Begun:
 class FirstPoint:
     """Finds it for a tracker."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self.tracker, self.problem = tracker, tracker.problem
+    def __init__(self, tracker: Tracker, tolerances: TraceTolerances) -> None:
+        self.tracker, self.problem, self.tolerances = tracker, tracker.problem, tolerances
         self.snap = self.problem.polylines.at(self.problem.start)
         self.target = self.problem.target(self.problem.start)
 
@@ -77,7 +75,7 @@ class FirstPoint:
             # Everything that it moves is on a flat slope now: nothing is left to settle.
             tracker.assign(snap, *snap.branches(tracker.u))
             tracker.use(tracker.lines)
-            tracker.rebuild(tracker.tolerances.well)
+            tracker.rebuild(tracker.tolerances.independence.well)
         ends = problem.start, problem.stop
         if not np.isfinite(problem.start):
             ends = self._finite_span()
@@ -106,7 +104,7 @@ class FirstPoint:
         tracker.refresh()
         if not tracker.off <= tracker.tolerances.repair:
             return False
-        tracker.rebuild(tracker.tolerances.well)
+        tracker.rebuild(tracker.tolerances.independence.well)
         return True
 
     def _settle(self, guess: Guess) -> None:
@@ -115,7 +113,7 @@ class FirstPoint:
         self._stand_at(guess)
         if not problem.gram.semidefinite:
             go_downhill(tracker, self.snap, None)
-        for _ in range(tol.settlings):
+        for _ in range(tol.patience.settlings):
             tracker.settle(problem.start, self.snap, self.target)
             if tracker.off <= tol.repair:
                 break
@@ -156,7 +154,7 @@ class FirstPoint:
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
         length = inward * (stop - start)
-        if not (np.isfinite(start) and length > EMPTY * max(abs(start), abs(stop))):
+        if not (np.isfinite(start) and length > self.tolerances.empty * max(abs(start), abs(stop))):
             # Nothing to trace: the jump reaches no response before the end of the span.
             return stop, stop
         blur = tracker.sizes.noise * tracker.fixed.largest_root

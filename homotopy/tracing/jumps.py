@@ -14,6 +14,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path
 from homotopy.path.jump_record import METHODS
 from homotopy.tracing.first_point import go_downhill
+from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failed, OnRidge, Outcome, Tracker, Wants
 
 __all__ = ["Jumps"]
@@ -23,12 +24,6 @@ Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
 HOMOTOPY, OSQP, CUSTOM, LATE, DESCENT = METHODS
-# Jumps that are crossed late within this fraction of the span are as good as one.
-NEARBY = 1e-8
-# Jumps at one t that the QP solver takes over before they are crossed a little later.
-RECOVERIES = 3
-# A response stands on a corner within this fraction of its size.
-ON_CORNER = 1e-10
 
 
 class Jumps:
@@ -44,9 +39,15 @@ class Jumps:
         Jumps in a row at one t that the homotopy could not cross.
     """
 
-    def __init__(self, tracker: Tracker, d_step: str, solver: ConditionalSolver) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        d_step: str,
+        solver: ConditionalSolver,
+        tolerances: TraceTolerances,
+    ) -> None:
         self.tracker, self.problem = tracker, tracker.problem
-        self.d_step, self.solver = d_step, solver
+        self.d_step, self.solver, self.tolerances = d_step, solver, tolerances
         self.by_solver = OSQP if solver is osqp_solver else CUSTOM
         self.late = self.recovered = 0
         self.recovered_at, self.late_from = np.nan, (np.nan, 0)
@@ -86,11 +87,11 @@ class Jumps:
         self.recovered = self.recovered + 1 if t == self.recovered_at else 1
         self.recovered_at, self.ridge = t, None
         solvable = self.d_step == "auto" and self.problem.gram.semidefinite
-        if solvable and self.method == HOMOTOPY and self.recovered <= RECOVERIES:
+        if solvable and self.method == HOMOTOPY and self.recovered <= self.tolerances.recoveries:
             tracker.restore()
             self._choose(self.by_solver)
             return
-        if self.late >= tracker.tolerances.most_late:
+        if self.late >= tracker.tolerances.patience.most_late:
             raise TraceError(
                 f"{self.late} jumps up to {self.problem.model.parameter}={t:.17g} could not "
                 "be crossed where they are"
@@ -106,7 +107,7 @@ class Jumps:
         """
         tracker = self.tracker
         span = tracker.route.last - tracker.route.first
-        if not abs(tracker.route.t - self.late_from[0]) <= NEARBY * abs(span):
+        if not abs(tracker.route.t - self.late_from[0]) <= self.tolerances.nearby * abs(span):
             self.late_from = (float(tracker.route.t), tracker.recorded())
         late = tracker.route.t + tracker.tolerances.late * span
         if abs(tracker.route.last - tracker.route.t) <= abs(late - tracker.route.t):
@@ -186,7 +187,7 @@ class Jumps:
     def _keep_sides(self, snap: Snapshot, given: Index) -> None:
         """A jump of height zero (theta = 1) holds nothing: what stands on it keeps its side."""
         tracker = self.tracker
-        near = ON_CORNER * tracker.size_of_u()
+        near = self.tolerances.on_corner * tracker.size_of_u()
         for j in np.flatnonzero(self.problem.polylines.jump).tolist():
             on_it = (np.abs(tracker.u - snap.corner[:, j]) <= near) & (snap.kind[:, j] == SEAM)
             slope = tracker.piece // 2
@@ -198,7 +199,7 @@ class Jumps:
 
     def before_late_ones(self, path: Path) -> Path | None:
         """`path` without those jumps at its end that could not be crossed where they are."""
-        (t, count), near = self.late_from, NEARBY * abs(path.span[1] - path.span[0])
+        (t, count), near = self.late_from, self.tolerances.nearby * abs(path.span[1] - path.span[0])
         if not abs(path.traced[1] - t) <= near or count >= len(path.segments):
             return path
         return path._first(count) if count else None

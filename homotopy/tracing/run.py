@@ -47,7 +47,7 @@ class Run:
         self.tracker = Tracker(
             self.problem, options.tolerances, options.windows, asks=rule is not LossModel.flips
         )
-        self.jumps = Jumps(self.tracker, options.d_step, options.solver)
+        self.jumps = Jumps(self.tracker, options.d_step, options.solver, options.tracing)
         self.watch = Watch(
             self.problem,
             self.tracker,
@@ -55,6 +55,7 @@ class Run:
             callback=callback,
             deadline=deadline,
             max_breakpoints=options.max_breakpoints,
+            beat=options.tracing.beat,
         )
         self._listen_to()
         self.status, self.start_steps = Status.COMPLETE, 0
@@ -110,14 +111,15 @@ class Run:
         raise declined(self.tracker, self.start, earlier, trouble)
 
     def _proven(self, path: Path) -> bool:
-        return is_proven(path, self.tracker, forced=self.jumps.forced, unsure=self.unsure)
+        tolerances, forced = self.options.tracing, self.jumps.forced
+        return is_proven(path, self.tracker, tolerances, forced=forced, unsure=self.unsure)
 
     # ------------------------------------------------------------------ the way
 
     def begin(self, start: Start) -> None:
         """Solve the problem at the start of the span, exactly."""
         tracker = self.tracker
-        point = FirstPoint(tracker).reach(start, self.guess)
+        point = FirstPoint(tracker, self.options.tracing).reach(start, self.guess)
         self.guess, self.start, self.stop = point.guess, point.start, point.stop
         self.start_steps = int(tracker.cursor.steps)
         if not point.as_it_was:

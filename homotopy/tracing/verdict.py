@@ -10,15 +10,10 @@ from homotopy.diagnosis import cause_of_trouble
 from homotopy.errors import TraceError
 from homotopy.path import Path, Status
 from homotopy.path.certificate import proven_part
+from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failure, Kind, Tracker
 
 __all__ = ["Unproven", "declined", "is_proven"]
-
-# An objective that rises at a jump by no more than this fraction does not.
-LEVEL = 1e-10
-# The certificate checks a path before it is returned if rounding is more than this part of a
-# response, or if it has no more coordinates and numbers than these, which takes no time.
-STRAIN, FEW, SMALL = 1e-3, 100, 20_000
 
 
 class Unproven(TraceError):
@@ -52,7 +47,14 @@ class Unproven(TraceError):
         return self._trouble
 
 
-def is_proven(path: Path, tracker: Tracker, *, forced: bool, unsure: float | None) -> bool:
+def is_proven(
+    path: Path,
+    tracker: Tracker,
+    tolerances: TraceTolerances,
+    *,
+    forced: bool,
+    unsure: float | None,
+) -> bool:
     """Whether every point of a path holds: by the tracker's account of it, or where that leaves a
     doubt by the certificate.
 
@@ -60,9 +62,9 @@ def is_proven(path: Path, tracker: Tracker, *, forced: bool, unsure: float | Non
     `unsure` have not been looked at.
     """
     n = path.problem.gram.size
-    small = n <= FEW and n * len(path.segments) <= SMALL
-    off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > STRAIN
-    if small or forced or off or _climbs(path) or tracker.rests():
+    small = n <= tolerances.few and n * len(path.segments) <= tolerances.small
+    off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > tolerances.strain
+    if small or forced or off or _climbs(path, tolerances.level) or tracker.rests():
         return path.certify().ok
     if unsure is None:
         return True
@@ -71,10 +73,10 @@ def is_proven(path: Path, tracker: Tracker, *, forced: bool, unsure: float | Non
     return not since.size or path.certify(at=np.append(since, last)).ok
 
 
-def _climbs(path: Path) -> bool:
-    """Whether the objective rises at a jump."""
+def _climbs(path: Path, level: float) -> bool:
+    """Whether the objective rises at a jump by more than this fraction."""
     return any(
-        jump.objective_after - jump.objective_before > LEVEL * abs(jump.objective_before)
+        jump.objective_after - jump.objective_before > level * abs(jump.objective_before)
         for jump in path.jumps
     )
 

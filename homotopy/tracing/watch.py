@@ -19,8 +19,6 @@ from homotopy.tracker import Tracker
 __all__ = ["Callback", "Progress", "Stopped", "Watch"]
 
 FOREVER = np.iinfo(np.int64).max
-# Seconds between two calls of a callback while nothing is new.
-BEAT = 0.1
 
 
 @attrs.frozen
@@ -55,7 +53,8 @@ class Stopped(Exception):
 class Watch:
     """Keeps to the limits and tells others how far the trace is.
 
-    `ends` are those of the span that is traced, once they are known.
+    `ends` are those of the span that is traced, once they are known; `beat` are the seconds between
+    two calls of a callback while nothing is new.
     """
 
     def __init__(
@@ -67,9 +66,10 @@ class Watch:
         callback: Callback | None,
         deadline: float,
         max_breakpoints: int | None,
+        beat: float,
     ) -> None:
         self.problem, self.tracker = problem, tracker
-        self.callback, self.max_breakpoints = callback, max_breakpoints
+        self.callback, self.max_breakpoints, self.beat = callback, max_breakpoints, beat
         self.bar = progress_bar(problem.model.parameter, 100.0) if progress else None
         self.deadline, self.budget = deadline, np.inf
         self.told, self.told_at = 0, time.monotonic()
@@ -112,7 +112,7 @@ class Watch:
             raise Stopped(Status.LIMIT)
         if time_now > self.budget:
             raise TraceError("a second attempt took too long")
-        if self.ends is None or time_now - self.told_at < BEAT:
+        if self.ends is None or time_now - self.told_at < self.beat:
             return
         self.told_at = time_now
         (start, stop) = self.ends

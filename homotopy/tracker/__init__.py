@@ -8,7 +8,7 @@ everything, `tracker` owns it all.
 """
 
 from homotopy.tracker.outcomes import Failed, Failure, Kind, OnRidge, Outcome, Wants
-from homotopy.tracker.tolerances import Tolerances, Windows
+from homotopy.tracker.tolerances import Patience, Pauses, Tolerances, Windows
 from homotopy.tracker.tracker import Tracker
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "Kind",
     "OnRidge",
     "Outcome",
+    "Patience",
+    "Pauses",
     "Tolerances",
     "Tracker",
     "Wants",

@@ -48,6 +48,9 @@ from homotopy.tracker.windows import alpha_now, close_window, widen
 
 __all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
 
+# Room in the log for a round of flips, beyond two entries for each of them.
+JUMP_ROOM = 64
+
 
 # ------------------------------------------------------------------ routes
 
@@ -132,7 +135,10 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
     cursor, tol = core.cursor, core.tol
     if system.actives + system.idles > mov.kept_index.size:
         return FULL
-    if rec.jump.size <= cursor.jumps + 1 or cursor.logged + 2 * event.walls + 64 >= rec.log.size:
+    if (
+        rec.jump.size <= cursor.jumps + 1
+        or cursor.logged + 2 * event.walls + JUMP_ROOM >= rec.log.size
+    ):
         return RECORD_FULL
     seal(core)
     if cursor.recording and cursor.segments == 0:
@@ -190,8 +196,10 @@ def flip(core):  # type: ignore[no-untyped-def]
             return code
     if system.actives + jumping.flips + 1 >= act.index.size:
         return FULL
-    if jumping.rounds > 50 + here.u.size or cursor.logged + 2 * jumping.flips + 64 >= rec.log.size:
-        return STUCK if jumping.rounds > 50 + here.u.size else RECORD_FULL
+    if jumping.rounds > core.tol.flip_rounds + here.u.size:
+        return STUCK
+    if cursor.logged + 2 * jumping.flips + JUMP_ROOM >= rec.log.size:
+        return RECORD_FULL
     jumping.rounds += 1
     jumping.asked = 0
     for q in range(jumping.flips):

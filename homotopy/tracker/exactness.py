@@ -12,23 +12,15 @@ from homotopy.tracker import state
 from homotopy.tracker.factoring import Factoring
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.tables import loss_terms, scales
-from homotopy.tracker.tolerances import ARRIVAL, EPS
+from homotopy.tracker.tolerances import EPS, TINY
 
 __all__ = ["Exactness"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Times in a row that the point is solved for what it is off by; each must halve that.
-CORRECTIONS = 4
-# A response stands on a jump corner within this fraction of its size.
-STANDING = 1e-11
-INF, TINY = np.inf, 1e-300
-# Roundings of alpha by which w may differ from what alpha makes it.
-ROUNDINGS = 8.0
-# Once the alphas have fallen by this factor, u is recomputed after this many steps.
-FALLEN, OFTEN = 10.0, 20
-# An alpha that ran away is told by what it leaves, not by a warning.
+INF = np.inf
+# Overflow is detected from residuals, not from warnings.
 QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
@@ -67,7 +59,9 @@ class Exactness(Factoring):
         phi, own = self._phi, self.mov.w
         w = np.asarray(phi.T @ self.alpha)
         if self.sizes.own_w:
-            known = ROUNDINGS * EPS * np.asarray(abs(phi).T @ np.abs(self.alpha))
+            known = (
+                self.tolerances.roundings.summed * EPS * np.asarray(abs(phi).T @ np.abs(self.alpha))
+            )
             same = np.abs(own[: w.size] - w) <= known
             w[same] = own[: w.size][same]
         own[: w.size] = w
@@ -122,7 +116,7 @@ class Exactness(Factoring):
         if not np.any(corner.kind == JUMP):
             return False
         away = np.abs(corner.at + corner.rate * self.route.t - self.u[:, None])
-        near = STANDING * np.maximum(np.abs(self.u), self.here.fence.scale)[:, None]
+        near = self.tolerances.near * np.maximum(np.abs(self.u), self.here.fence.scale)[:, None]
         return bool(np.any((corner.kind == JUMP) & (away <= near)))
 
     def correct(self) -> bool:
@@ -135,7 +129,7 @@ class Exactness(Factoring):
             self.rebuild(0.0)
             self.refresh()
         first = off = self.off
-        for _ in range(CORRECTIONS):
+        for _ in range(tol.patience.corrections):
             if off <= tol.refine or not self.system.actives:
                 break
             last = off
@@ -154,9 +148,9 @@ class Exactness(Factoring):
 
     def off_on_arrival(self) -> float:
         """How far the end of the path may be off before it is corrected: flat coordinates have come
-        to the end of the span, active ones to within `ARRIVAL` of it."""
+        to the end of the span, active ones to within `Tolerances.arrival` of it."""
         column = self.column
-        ahead = ARRIVAL * max(abs(self.route.first), abs(self.route.last))
+        ahead = self.tolerances.arrival * max(abs(self.route.first), abs(self.route.last))
         ahead = ahead * np.abs(column.along - column.target_rate)
         return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
@@ -173,26 +167,28 @@ class Exactness(Factoring):
 
     def _interval(self) -> int:
         """Steps between two recomputations of u: one of them costs as much as that of ten."""
-        sizes = self.sizes
-        if sizes.most_mass > FALLEN * sizes.mass:
+        sizes, patience = self.sizes, self.tolerances.patience
+        if sizes.most_mass > patience.fallen * sizes.mass:
             # Rounding of alphas that were much larger counts by now: it is taken back while small.
             sizes.most_mass = sizes.mass
-            return OFTEN
+            return patience.often
         moved = np.count_nonzero(self.alpha) / max(self.system.actives, 1)
-        least = self.tolerances.refresh
+        least = patience.refresh
         # On small problems it costs next to nothing.
-        most = int(least * np.clip(self.u.size / 250.0, 1.0, 8.0))
+        most = int(least * np.clip(self.u.size / patience.usual_n, 1.0, patience.stretch))
         if self._phi is not None:
             # Windows by place recompute w and u whenever they end.
-            most = max(most, self.u.size // 8)
-        return int(np.clip(10.0 * moved, least, most))
+            most = max(most, self.u.size // patience.per_look)
+        return int(np.clip(patience.recomputing * moved, least, most))
 
     def load_model(self, start: float, stop: float) -> None:
         """Take up the model's polylines between two t of the span, with scales and losses."""
         problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
         self.set_scales((start, stop))
-        self.model_lines = self.model_lines._replace(terms=loss_terms(problem, start, stop))
+        self.model_lines = self.model_lines._replace(
+            terms=loss_terms(problem, start, stop, self.tolerances)
+        )
         self.route.first, self.route.last = start, stop
         self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
         self.use(self.model_lines)
@@ -203,7 +199,7 @@ class Exactness(Factoring):
         if ends == self._scaled:
             return
         self._scaled = ends
-        base, height = scales(self.problem, ends)
+        base, height = scales(self.problem, ends, self.tolerances)
         self.here.spot.slope[:] = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]

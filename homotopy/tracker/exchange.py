@@ -11,21 +11,16 @@ from numba import njit
 from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.independence import append, pivot_of, tried
-from homotopy.tracker.leaving import arrive, leave
+from homotopy.tracker.leaving import LOG_ROOM, arrive, leave
 from homotopy.tracker.nearness import imply_all, near_a_of, near_of, slope_value
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row, add_sizes, response
-from homotopy.tracker.rates import ROUNDS, finish, prepare
+from homotopy.tracker.rates import finish, prepare
 from homotopy.tracker.state import GO, ROWS, STUCK, UNBOUNDED
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import widen
 
 __all__ = ["exchange"]
-
-# Room in the log for what one pivot may write.
-SPARE = 8
-# Roundings of a sum of alphas times features.
-SUMMED = 8.0
 
 
 @njit(**SUM)
@@ -43,7 +38,7 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
     for c in range(act.column.size):
         act.column[c].short = here.border[i, c]
     finish(core, x, act.work[1])
-    for _ in range(ROUNDS):
+    for _ in range(core.tol.solutions):
         if not sharpen_null(core, i):
             break
     system.solved = 0
@@ -56,7 +51,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
     Its length times that error is what the path would break by.
     """
     form, here, act = core.form, core.here, core.act
-    mov, fixed, system = core.mov, core.fixed, core.system
+    mov, fixed, system, tol = core.mov, core.fixed, core.system, core.tol
     size, left, v, by = system.actives, act.work[0], act.work[1], act.work[2]
     mass, enough = math.sqrt(abs(here.spot[i].own)), True
     if fixed.mode != ROWS:
@@ -91,7 +86,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
             imbalance += here.border[j, c] * column.short
         if here.spot[j].bend > 0.0:
             total += v[k] / here.spot[j].bend
-        enough = enough and abs(total) <= 4.0 * EPS * terms
+        enough = enough and abs(total) <= tol.missed * EPS * terms
         left[k] = -total - fixed.rho * imbalance
     if enough:
         return False
@@ -181,7 +176,7 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
     """Set those entries of ``mov.dw`` to 0 that are no more than the rounding of their sums."""
-    act, mov, system = core.act, core.mov, core.system
+    act, mov, system, tol = core.act, core.mov, core.system, core.tol
     dw, mass, v = mov.dw, mov.rest, act.work[1]
     for c in range(mass.size):
         mass[c] = 0.0
@@ -189,7 +184,7 @@ def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
     for k in range(system.actives):
         add_sizes(core, act.index[k], abs(length * v[k]), mass)
     for c in range(dw.size):
-        if abs(dw[c]) <= SUMMED * EPS * mass[c]:
+        if abs(dw[c]) <= tol.summed * EPS * mass[c]:
             dw[c] = 0.0
 
 
@@ -235,6 +230,6 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
         if verdict > 0:
             append(core, i, pivot)
             return GO
-        if cursor.logged + SPARE >= rec.log.size:
+        if cursor.logged + LOG_ROOM >= rec.log.size:
             return STUCK
     return STUCK

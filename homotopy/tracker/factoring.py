@@ -15,8 +15,6 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 INF = np.inf
-# A squared pivot below this fraction of its diagonal needs a closer look than LAPACK takes.
-WEAK = 1e-4
 
 
 class Factoring(Runs):
@@ -63,7 +61,8 @@ class Factoring(Runs):
         rows, failed = scipy.linalg.lapack.dpotrf(block)
         count = index.size if failed == 0 else failed - 1
         diag = self.here.spot.weight[index[:count]] + extra[:count]
-        weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > WEAK * diag))
+        least = self.tolerances.independence.dependent * diag
+        weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > least))
         count = int(weak[0]) if weak.size else count
         if count + 16 > self._capacity:
             self._reserve(max(2 * self._capacity, count + 16))

@@ -31,13 +31,10 @@ from homotopy.tracker.state import (
     WALLS,
 )
 from homotopy.tracker.ties import end_rate, idle_end, linger, turn
-from homotopy.tracker.tolerances import ARRIVAL, EPS
+from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import close_window, gone_by_place, look_around, open_window, turned
 
 __all__ = ["follow", "seal"]
-
-# Recomputations of u at one point before the path goes on regardless.
-LOOKS = 3
 
 
 # ------------------------------------------------------------------ the length of a step
@@ -106,14 +103,28 @@ def first_knot_end(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def length_to_event(core):  # type: ignore[no-untyped-def]
+    """The length of step to the first of all these events; a coordinate excused from its corner may
+    not get far beyond it."""
+    here, event = core.here, core.event
+    length = min(first_corner(core), first_knot_end(core))
+    if event.slack_speed > 0.0:
+        for q in range(event.tied):
+            if here.spot[here.tied[q]].excused == 1:
+                slack = slack_of(core, here.tied[q])
+                length = min(length, slack / event.slack_speed)
+    return length
+
+
+@njit(**PART)
 def within_window(core, step):  # type: ignore[no-untyped-def]
     """The step that an open window allows, 0 where it is used up; `spent` grows by it."""
-    route, scope = core.route, core.scope
+    route, scope, opt = core.route, core.scope, core.opt
     if scope.window == BY_TURN:
         turn_by = turned(core)
         room = min((scope.reach - scope.spent) / turn_by, abs(scope.horizon - route.tau))
         if step > room:
-            if not room > 1e-3 * step:
+            if not room > opt.used_up * step:
                 return 0.0
             step = room
         scope.spent += step * turn_by
@@ -121,7 +132,7 @@ def within_window(core, step):  # type: ignore[no-untyped-def]
         spent, pace = gone_by_place(core)
         room = scope.reach - spent
         if step * pace > room:
-            if room <= 1e-3 * scope.reach:
+            if room <= opt.used_up * scope.reach:
                 return 0.0
             step = room / pace
     return step
@@ -230,19 +241,28 @@ def refence(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def stay_on_course(core):  # type: ignore[no-untyped-def]
+    """After a step: correct the active coordinates where they have strayed, and have u recomputed
+    where that does not help or t has shrunk."""
+    act, route, sizes = core.act, core.route, core.sizes
+    scope, cursor, tol = core.scope, core.cursor, core.tol
+    if scope.window != BY_TURN and off_course(core) > tol.refine:
+        for c in range(act.column.size):
+            act.column[c].off = 0.0
+        refine(core)
+        if not route.settling and off_course(core) > tol.repair:
+            cursor.due = 0
+    if route.along and abs(route.t) < tol.faded * abs(sizes.checked):
+        cursor.due = 0
+
+
+@njit(**PART)
 def step(core):  # type: ignore[no-untyped-def]
     """Go to the next break-point or the end of the route; `PAUSE` asks for another look first."""
-    here, act, route, fixed, sizes = core.here, core.act, core.route, core.fixed, core.sizes
+    here, route, fixed, sizes = core.here, core.route, core.fixed, core.sizes
     system, event, scope, cursor, tol = core.system, core.event, core.scope, core.cursor, core.tol
     left = abs(route.stop - route.tau)
-    length = min(first_corner(core), first_knot_end(core))
-    length = min(length, left)
-    if event.slack_speed > 0.0:
-        # A coordinate excused from its corner may not get far beyond it.
-        for q in range(event.tied):
-            if here.spot[here.tied[q]].excused == 1:
-                slack = slack_of(core, here.tied[q])
-                length = min(length, slack / event.slack_speed)
+    length = min(length_to_event(core), left)
     if route.along and system.mass_along > 2.0 * system.carrying:
         rounding = EPS * system.mass_along * length * fixed.largest_root
         if rounding > tol.carried * sizes.size_scale:
@@ -257,17 +277,17 @@ def step(core):  # type: ignore[no-untyped-def]
         length = allowed
     # What happens within rounding of the end happens at the end; a fast alpha must not go the rest
     # of the way for that.
-    arrived = left - length <= ARRIVAL * max(abs(route.stop), abs(route.start)) and not cut
+    arrived = left - length <= tol.arrival * max(abs(route.stop), abs(route.start)) and not cut
     after = route.stop if arrived else route.tau + route.sign * length
-    if not arrived and abs(after) < 0.01 * abs(route.tau):
+    if not arrived and abs(after) < tol.shrinks * abs(route.tau):
         # Where t shrinks a hundredfold its rounding is that of the large one: stop just short of
         # the event and meet it from nearby.
-        short = 8.0 * EPS * abs(route.tau)
+        short = tol.short * EPS * abs(route.tau)
         if length > 2.0 * short:
             length -= short
             after, cut = route.tau + route.sign * length, np.int64(1)
     event.idle = event.idle + 1 if after == route.tau else 0
-    if event.idle > 100 + 2 * here.u.size:
+    if event.idle > tol.idle_steps + tol.idle_each * here.u.size:
         return STUCK
     recorded = cursor.recording and route.along and after != route.tau
     if recorded:
@@ -279,16 +299,8 @@ def step(core):  # type: ignore[no-untyped-def]
         route.mu = after
     move(core, route.sign * length)
     cursor.steps += 1
-    if scope.window != BY_TURN and off_course(core) > tol.refine:
-        # Before the end is written down: what comes next begins there.
-        for c in range(act.column.size):
-            act.column[c].off = 0.0
-        refine(core)
-        if not route.settling and off_course(core) > tol.repair:
-            cursor.due = 0
-    if route.along and abs(route.t) < 0.25 * abs(sizes.checked):
-        # What vanishes with t leaves the rounding of what it was.
-        cursor.due = 0
+    # Before the end is written down: what comes next begins there.
+    stay_on_course(core)
     if recorded:
         end_segment(core, cut)
     if event.slack_speed > 0.0:
@@ -340,15 +352,10 @@ def look_less(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def follow(core):  # type: ignore[no-untyped-def]
     """Go from break-point to break-point until the route ends or something is wanted."""
-    route, system, event, scope, cursor = (
-        core.route,
-        core.system,
-        core.event,
-        core.scope,
-        core.cursor,
-    )
+    route, system, event = core.route, core.system, core.event
+    scope, cursor, tol = core.scope, core.cursor, core.tol
     while True:
-        system.blur = 4.0 * EPS * abs(route.tau)
+        system.blur = tol.blur * EPS * abs(route.tau)
         code = look(core)
         if code == GO:
             code = turn(core)
@@ -357,7 +364,7 @@ def follow(core):  # type: ignore[no-untyped-def]
         if event.dropped:
             take_up(core)
             continue
-        if cursor.due == 0 and not route.settling and event.looks < LOOKS:
+        if cursor.due == 0 and not route.settling and event.looks < tol.looks:
             # The turn has moved u: see to it before going on.
             event.looks += 1
             return REPAIR

@@ -33,11 +33,6 @@ from homotopy.tracker.windows import alpha_now
 
 __all__ = ["move_rows", "undo"]
 
-# Roundings of its terms that a border equation may be off by.
-ROUNDINGS = 16.0
-# A way this short, as a part of the largest slope, is none.
-NOTHING = 1e-15
-
 
 # ------------------------------------------------------------------ routes
 
@@ -74,7 +69,7 @@ def begin_hold(core, i, value):  # type: ignore[no-untyped-def]
     """Row i leaves its polyline; its alpha is t from here on."""
     route = core.route
     now = alpha_now(core, i)
-    if abs(value - now) <= NOTHING * core.here.spot[i].slope:
+    if abs(value - now) <= core.tol.at_goal * core.here.spot[i].slope:
         now = value
     if is_active(core, i):
         remove(core, i)
@@ -135,7 +130,7 @@ def settle_rounding(core, always):  # type: ignore[no-untyped-def]
             total += part
             terms += abs(part)
         column.off = total
-        off = off or abs(total) > ROUNDINGS * EPS * terms
+        off = off or abs(total) > core.tol.equation * EPS * terms
     if off:
         correct(core)
 

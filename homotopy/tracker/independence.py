@@ -17,13 +17,6 @@ from homotopy.tracker.tolerances import EPS
 
 __all__ = ["append", "pivot_of", "remove", "rounding_of", "tried"]
 
-# A squared pivot below this fraction of its diagonal has lost digits to cancellation.
-CANCELLED = 1e-4
-# Corrections of one that has; it is done when one of them no longer halves it.
-TRIES = 6
-# Roundings of what the active rows leave of one.
-SHARP = 32.0
-
 
 @njit(**PART)
 def remove(core, i):  # type: ignore[no-untyped-def]
@@ -59,7 +52,8 @@ def pivot_of(core, i, extra):  # type: ignore[no-untyped-def]
     pivot = here.spot[i].diag + extra
     for k in range(size):
         pivot -= row[k] * row[k]
-    if fixed.mode != ROWS and size and not pivot > CANCELLED * (here.spot[i].diag + extra):
+    diagonal = here.spot[i].diag + extra
+    if fixed.mode != ROWS and size and not pivot > core.tol.dependent * diagonal:
         pivot = sharp_pivot(core, i, extra)
     return pivot
 
@@ -85,7 +79,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
     for k in range(size):
         v[k] = x[k]
     back_substitute(act.factor, size, v)
-    last, tries = np.inf, TRIES if core.tol.cancelled < np.inf else 2
+    last, tries = np.inf, core.tol.sharpenings if core.tol.cancelled < np.inf else 2
     for attempt in range(tries):
         for c in range(rest.size):
             rest[c] = 0.0
@@ -151,7 +145,7 @@ def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
     here, act, mov, system = core.here, core.act, core.mov, core.system
     if system.actives >= mov.w.size + act.column.size:
         return False
-    known = (SHARP * EPS) ** 2 * (1.0 + system.actives) * mass
+    known = (core.tol.sharp * EPS) ** 2 * (1.0 + system.actives) * mass
     return pivot > known and pivot * here.spot[i].height > near_of(core, i)
 
 
@@ -169,7 +163,8 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
     if fixed.mode != ROWS and tol.cancelled < np.inf and counts(core, i, pivot, mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
-    if fixed.floor < 0.5 or (pivot < -100.0 * rounding and pivot < -1e-8 * mass):
+    below = pivot < -tol.surely * rounding and pivot < -tol.negative * mass
+    if below or not fixed.semidefinite:
         return pivot, -1
     return pivot, 0
 

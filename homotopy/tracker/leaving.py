@@ -16,11 +16,7 @@ from homotopy.tracker.windows import close_window, look_at
 __all__ = ["arrive", "leave", "ready_for", "to_slope"]
 
 # Room in the log for what one pivot may write.
-SPARE = 8
-# An alpha that leaves its knot may change its own response by this fraction.
-DROPPED = 1e-10
-# It may change a border equation by this fraction of what the active alphas carry of it.
-UPSET = 1e-11
+LOG_ROOM = 8
 
 
 @njit(**PART)
@@ -33,7 +29,7 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
         return MISSING
     if system.actives + 1 >= act.index.size:
         return FULL
-    if cursor.logged + SPARE >= rec.log.size:
+    if cursor.logged + LOG_ROOM >= rec.log.size:
         return RECORD_FULL
     if scope.window == BY_TURN and (scope.lines == 0 or scope.looked == win.panel.shape[1]):
         close_window(core)
@@ -74,7 +70,7 @@ def arrive(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Coordinate i goes to slope j and takes up its alpha."""
-    lines, here, scope = core.lines, core.here, core.scope
+    lines, here, scope, tol = core.lines, core.here, core.scope, core.tol
     piece = here.spot[i].piece
     if scope.window == BY_TURN:
         if piece % 2 == 1:
@@ -90,7 +86,8 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         # (On a slanted piece alpha stays, and says where it is.)
         before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
         change = here.alpha[i] - before
-        moved = here.spot[i].own * abs(change) > DROPPED * max(here.fence[i].scale, abs(here.u[i]))
+        moved = here.spot[i].own * abs(change)
+        moved = moved > tol.dropped * max(here.fence[i].scale, abs(here.u[i]))
         if moved or upsets_balance(core, i, change):
             # Where alpha is fast, t is too coarse to stop at the end of its knot.
             drop(core, i, change)
@@ -100,12 +97,12 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
 def upsets_balance(core, i, change):  # type: ignore[no-untyped-def]
     """Whether a change of alpha_i counts beside what the active alphas carry of a border
     equation."""
-    here, act, system = core.here, core.act, core.system
+    here, act, system, tol = core.here, core.act, core.system, core.tol
     for c in range(act.column.size):
         carried = 0.0
         for k in range(system.actives):
             carried += abs(here.border[act.index[k], c] * here.alpha[act.index[k]])
-        if 0.0 < UPSET * carried < abs(here.border[i, c] * change):
+        if 0.0 < tol.upset * carried < abs(here.border[i, c] * change):
             return True
     return False
 

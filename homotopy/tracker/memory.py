@@ -101,15 +101,7 @@ class Memory:
         # Nothing has rested on a jump corner yet (0 is long ago).
         self.fixed.asks, self.event.linger = asks, 2
         self.scope.wanted_across = self.scope.wanted_along = 2 * options.fewest
-        self.scope.enough_across, self.scope.enough_along = (
-            options.enough_across,
-            options.enough_along,
-        )
-        self.scope.fewest, self.scope.rest, self.scope.wanted = (
-            options.fewest,
-            options.rest,
-            options.fewest_on_features,
-        )
+        self.scope.wanted = options.fewest_on_features
         self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max
 
     # ------------------------------------------------------------------ arrays
@@ -158,7 +150,8 @@ class Memory:
         beside = fixed.rho * (self.border**2).sum(axis=1)
         spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
         # Where Q is semidefinite all of 1 / bend is left, but for rounding.
-        fixed.floor = 0.5 if gram.semidefinite else 1e-12
+        fixed.semidefinite = gram.semidefinite
+        fixed.floor = 0.5 if gram.semidefinite else self.tolerances.independence.floor
         fixed.slanted = bool(np.any(self.problem.polylines.curvature))
         fence.root, spot.length = np.sqrt(spot.weight), np.sqrt(gram.sizes)
         fixed.largest_root = float(fence.root.max())
@@ -256,7 +249,7 @@ class Memory:
         )
         win, looked = self.win, 0
         if by_rows:
-            looked = min(n // 2, self.windows.most) + 64
+            looked = min(n // 2, self.windows.most) + self.windows.joining
             win = win._replace(
                 panel=longer(win.panel, capacity, looked),
                 rows=np.zeros(2 * capacity + looked + n, dtype=np.int64),
@@ -340,8 +333,8 @@ class Memory:
     def size_of_u(self) -> Array:
         """The scale of each response."""
         fence = self.here.fence
-        own = np.maximum(fence.scale, np.abs(self.u))
-        return np.asarray(np.maximum(own, 0.01 * fence.root * self.sizes.length))
+        own, of_w = np.maximum(fence.scale, np.abs(self.u)), self.tolerances.scales.of_w
+        return np.asarray(np.maximum(own, of_w * fence.root * self.sizes.length))
 
     def snapshot(self) -> Snapshot:
         """All polylines where the route stands now."""

@@ -62,11 +62,11 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
     """How near to a corner u_i stands on it (see `homotopy.tracker.tolerances`)."""
     here, fixed, sizes, system, tol = core.here, core.fixed, core.sizes, core.system, core.tol
     fence = here.fence[i]
-    size = max(max(fence.scale, abs(here.u[i])), 0.01 * fence.root * sizes.length)
+    size = max(max(fence.scale, abs(here.u[i])), tol.of_w * fence.root * sizes.length)
     if fixed.slanted and here.spot[i].bend > 0.0:
         # There u is what alpha says, and alpha is the sharper of the two.
         near = near_a_of(core, i, 0.0) / here.spot[i].bend
-        return near + 4.0 * EPS * abs(here.u[i]) + system.blur * abs(here.du[i])
+        return near + tol.blur * EPS * abs(here.u[i]) + system.blur * abs(here.du[i])
     return tol.near * size + fence.root * sizes.noise + system.blur * abs(here.du[i])
 
 
@@ -76,14 +76,14 @@ def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
     here, sizes, system, tol = core.here, core.sizes, core.system, core.tol
     fence, spot = here.fence[i], here.spot[i]
     unit = spot.height
-    rounding = 8.0 * EPS * abs(here.alpha[i]) + system.blur * abs(rate)
+    rounding = tol.alpha_blur * EPS * abs(here.alpha[i]) + system.blur * abs(rate)
     if fence.root > 0.0:
-        size = max(fence.scale, 0.01 * fence.root * sizes.length)
+        size = max(fence.scale, tol.of_w * fence.root * sizes.length)
         unit = min(unit, size / spot.weight) if unit > 0.0 else size / spot.weight
         rounding += sizes.noise / fence.root
     if spot.height > 0.0:
         # Where a response says nothing about alpha, alpha still has its ends.
-        rounding = min(rounding, 100.0 * tol.near * max(spot.height, abs(here.alpha[i])))
+        rounding = min(rounding, tol.ends * tol.near * max(spot.height, abs(here.alpha[i])))
     return tol.near * unit + rounding
 
 

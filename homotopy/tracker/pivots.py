@@ -45,7 +45,7 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
         remove(core, i)
     else:
         here.alpha[i] = slope_value(core, i, slope, here.u[i])
-    least = 0.0 if fixed.floor == 0.5 else 1e-10
+    least = 0.0 if fixed.semidefinite else core.tol.definite
     pivot, verdict = tried(core, i, least)
     if verdict < 0:
         bend = lines.slope[i, slope].bend
@@ -77,8 +77,9 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
 def slack_of(core, i):  # type: ignore[no-untyped-def]
     """How far coordinate i may drift where nothing can stop it."""
     here, sizes, tol = core.here, core.sizes, core.tol
-    size = max(max(here.fence[i].scale, abs(here.u[i])), 0.01 * here.fence[i].root * sizes.length)
-    return tol.forgiven * size + 20.0 * here.fence[i].root * sizes.noise
+    fence = here.fence[i]
+    size = max(max(fence.scale, abs(here.u[i])), tol.of_w * fence.root * sizes.length)
+    return tol.forgiven * size + tol.drift * fence.root * sizes.noise
 
 
 @njit(**PART)
@@ -132,11 +133,11 @@ def stands(core, i, j):  # type: ignore[no-untyped-def]
     form that is not semidefinite only where its pivot is positive."""
     lines, fixed = core.lines, core.fixed
     bend = lines.slope[i, j].bend
-    if bend == 0.0 or fixed.floor == 0.5 or is_active(core, i):
+    if bend == 0.0 or fixed.semidefinite or is_active(core, i):
         return True
     pivot = pivot_of(core, i, 1.0 / bend)
     rounding, mass = rounding_of(core, i)
-    return pivot > max(rounding, 1e-10 * mass)
+    return pivot > max(rounding, core.tol.definite * mass)
 
 
 @njit(**PART)
@@ -194,7 +195,7 @@ def slide(core):  # type: ignore[no-untyped-def]
         for i in range(here.u.size):
             du, fence = here.du[i], here.fence[i]
             waits = here.spot[i].idle
-            if (here.spot[i].piece % 2 == 1 and not waits) or abs(du) <= 1e-12 * largest:
+            if (here.spot[i].piece % 2 == 1 and not waits) or abs(du) <= core.tol.sliding * largest:
                 continue
             off = fence.shift * route.mu
             room = fence.high + fence.high_rate * route.t + off - here.u[i]

@@ -3,17 +3,19 @@
 A point is right if it is exact for features, border, corners and slopes that differ from the given
 ones by a few eps, entry by entry, and for a t that does by a few eps of the span.  What an equation
 may be off by is therefore a few eps of the sum of the sizes of its terms, and no less than a
-hundredth of what the certificate grants at its tolerance of 1e-8:
+hundredth of what the certificate grants at its tolerance of 1e-8 (the names are those of
+`homotopy.tracker.tolerances.Proof`):
 
     u_i on its piece    eps_m * (|phi_i| sum_j |phi_j||alpha_j| + |B_i||b| + terms of the corner;
                         no less than those of the equations that b comes from, as far as B_i goes)
-                        + 1e-10 * max(|u_i|, |corner|), but a small part of the way to the next one
-    alpha_i on its knot 1e-8 * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
-    border equation     eps_m * what the terms can be on the span + 1e-10 * |terms|
+                        + little_u * max(|u_i|, |corner|), but at most `apart` of the distance
+                        between two corners
+    alpha_i on its knot little_alpha * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
+    border equation     eps_m * what the terms can be on the span + little_u * |terms|
 
-with ``eps_m = 16 eps sqrt(m)`` for m equations that are solved together, all times `SHARE` (the
-first of a border equation times `BALANCE`), which keeps the tracker stricter than the certificate.
-That works out its own.
+with ``eps_m = equation * eps * sqrt(m)`` for m equations solved together, all times `share` (the
+first term of a border equation times `balance`), which keeps the tracker stricter than the
+certificate.  The certificate computes its own allowances.
 """
 
 from __future__ import annotations
@@ -36,14 +38,6 @@ from homotopy.tracker.windows import close_window
 
 __all__ = ["correct", "off_course", "refine", "take_up", "worst_off"]
 
-SHARE, BALANCE = 0.25, 0.75
-ROUNDINGS = 16.0
-# Parts of a response and of an alpha that need no explanation.
-LITTLE_U, LITTLE_ALPHA = 1e-10, 1e-8
-# Part of the way between two corners that a response may be off at the most.
-APART = 1e-3
-NEAREST = 16.0
-
 
 # ------------------------------------------------------------------ the yardstick
 
@@ -60,7 +54,7 @@ def part_of(off, allowed):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     """What u_i may be away from `place`, a corner that is a sum of `terms`."""
-    here, act, sizes, system = core.here, core.act, core.sizes, core.system
+    here, act, sizes, system, tol = core.here, core.act, core.sizes, core.system, core.tol
     spot, u = here.spot[i], abs(here.u[i])
     parts = math.sqrt(abs(spot.own)) * sizes.terms + terms
     share = 0.0
@@ -70,10 +64,9 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     # w and b are found from the equations of others, and known as well as these.
     parts = max(max(parts, share * sizes.middle), spot.usual)
     equations = 1.0 + system.actives + act.column.size
-    allowed = LITTLE_U * max(u, abs(place)) + ROUNDINGS * EPS * math.sqrt(equations) * parts
-    # No alpha of 16 digits comes nearer than the last two of them.
-    least = max(APART * spot.apart + ROUNDINGS * EPS * terms, NEAREST * EPS * parts)
-    return SHARE * min(allowed, least)
+    allowed = tol.little_u * max(u, abs(place)) + tol.equation * EPS * math.sqrt(equations) * parts
+    least = max(tol.apart * spot.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
+    return tol.share * min(allowed, least)
 
 
 @njit(**PART)
@@ -90,7 +83,7 @@ def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_ends(core, i):  # type: ignore[no-untyped-def]
     """How far alpha_i is beyond the ends of its knot, in parts of what is allowed."""
-    here, act, system = core.here, core.act, core.system
+    here, act, system, tol = core.here, core.act, core.system, core.tol
     beyond = -min(room_of(core, i, 1.0), room_of(core, i, -1.0))
     if beyond <= 0.0:
         return 0.0
@@ -99,12 +92,12 @@ def off_ends(core, i):  # type: ignore[no-untyped-def]
         usual = max(abs(here.u[i]), here.fence[i].scale) / spot.own
     if spot.slope > 0.0:
         usual = min(usual, spot.slope)
-    allowed = LITTLE_ALPHA * max(abs(here.alpha[i]), usual if usual < np.inf else 0.0)
+    allowed = tol.little_alpha * max(abs(here.alpha[i]), usual if usual < np.inf else 0.0)
     if usual == np.inf:
         # Found from the border equations alone: what ought to be 0 is the rounding of these.
         equations = 1.0 + system.actives + act.column.size
-        allowed = max(allowed, ROUNDINGS * EPS * math.sqrt(equations) * spot.height)
-    return part_of(beyond, SHARE * allowed)
+        allowed = max(allowed, tol.equation * EPS * math.sqrt(equations) * spot.height)
+    return part_of(beyond, tol.share * allowed)
 
 
 @njit(**PART)
@@ -132,23 +125,23 @@ def off_of(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_slanted(core, i):  # type: ignore[no-untyped-def]
     """How far the response of coordinate i is from where alpha says that it is, likewise."""
-    lines, here, route = core.lines, core.here, core.route
+    lines, here, route, tol = core.lines, core.here, core.route, core.tol
     spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
     terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(here.alpha[i])) / spot.bend
     # (Where it ought to be 0 there are no terms but the rounding of others.)
-    least = max(APART * terms, NEAREST * EPS * spot.usual)
-    allowed = min(allowed_u(core, i, here.u[i], terms), SHARE * least)
+    least = max(tol.apart * terms, tol.nearest * EPS * spot.usual)
+    allowed = min(allowed_u(core, i, here.u[i], terms), tol.share * least)
     return part_of(abs(spot.miss), allowed)
 
 
 @njit(**PART)
 def off_border(core, c):  # type: ignore[no-untyped-def]
     """How far border equation c is off, in parts of what is allowed."""
-    act, system = core.act, core.system
+    act, system, tol = core.act, core.system, core.tol
     column = act.column[c]
     equations = 1.0 + system.actives + act.column.size
-    allowed = BALANCE * ROUNDINGS * EPS * math.sqrt(equations) * column.most
-    column.allowed = allowed + SHARE * LITTLE_U * column.weight
+    allowed = tol.balance * tol.equation * EPS * math.sqrt(equations) * column.most
+    column.allowed = allowed + tol.share * tol.little_u * column.weight
     return part_of(abs(column.off), column.allowed)
 
 

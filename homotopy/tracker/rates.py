@@ -28,12 +28,6 @@ from homotopy.tracker.tolerances import EPS
 
 __all__ = ["all_rates", "rate_of", "solve"]
 
-# Corrections of one solution.  With features of condition k each takes back all but eps k^2 of what
-# is missed.
-ROUNDS = 4
-# On rows of Q rates may miss a border equation by this fraction of its terms.
-UPSET = 1e-12
-
 
 # ------------------------------------------------------------------ the segment
 
@@ -146,7 +140,7 @@ def solve(core):  # type: ignore[no-untyped-def]
         return False
     mass = spread_rates(core)
     if size and (fixed.mode != ROWS or m):
-        for _ in range(ROUNDS):
+        for _ in range(tol.solutions):
             if sizes.own_w:
                 mass = speed_of_w(core)
             if not missed(core, mass):
@@ -193,9 +187,9 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
     would put them off.
     """
     lines, here, act = core.lines, core.here, core.act
-    route, fixed, system = core.route, core.fixed, core.system
+    route, fixed, system, tol = core.route, core.fixed, core.system, core.tol
     size, left, by, enough = system.actives, act.work[0], act.work[1], True
-    rounding = 4.0 * EPS if fixed.mode != ROWS else UPSET
+    rounding = tol.missed * EPS if fixed.mode != ROWS else tol.misses_border
     for k in range(size):
         left[k] = 0.0
         if fixed.mode == ROWS:

@@ -8,18 +8,17 @@ import numpy as np
 
 __all__ = ["Numbers", "Records", "documented", "records", "structure"]
 
-REAL, WHOLE = "f8", "i8"
-
 
 def structure(reals: str, wholes: str = "") -> np.dtype[Any]:
-    return np.dtype([(name, REAL) for name in reals.split()] + [(n, WHOLE) for n in wholes.split()])
+    kinds = [(name, np.float64) for name in reals.split()]
+    return np.dtype(kinds + [(name, np.int64) for name in wholes.split()])
 
 
 def documented(text: str, mark: str = "") -> np.dtype[Any]:
     """A record with a field for each line: its name, "real" or "whole", and what it is."""
     fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
-    marks = [(mark, WHOLE)] if mark else []
-    return np.dtype([(name, REAL if kind == "real" else WHOLE) for name, kind in fields] + marks)
+    kinds = [(name, np.float64 if kind == "real" else np.int64) for name, kind in fields]
+    return np.dtype([*kinds, (mark, np.int64)] if mark else kinds)
 
 
 class Records(np.ndarray):

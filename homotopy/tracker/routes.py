@@ -10,7 +10,7 @@ from homotopy.tracker.memory import Memory
 __all__ = ["Routes"]
 
 
-INF, TINY = np.inf, 1e-300
+INF = np.inf
 
 
 class Routes(Memory):

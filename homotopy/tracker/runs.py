@@ -21,14 +21,6 @@ __all__ = ["Runs"]
 
 Index = npt.NDArray[np.int64]
 
-# Compiled code yields (to Ctrl-C, limits, callbacks) every BURST steps or WHILE seconds.
-BURST = 512
-WHILE = 0.05
-# Steps that work at one t may take, and those besides for each coordinate (a jump takes about one
-# for each that changes piece, a start from anywhere many more); recomputations of u likewise.
-STEPS, STEPS_EACH, STEPS_TO_START, REPAIRS = 1000, 20, 200, 10
-# A fraction of the span below which a path has not moved on.
-STANDSTILL = 1e-13
 FAILURES = {
     state.UNBOUNDED: (
         Kind.NO_OPTIMUM,
@@ -62,8 +54,8 @@ class Runs(Routes):
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
         seen to.  `listen` is called at every pause; True stops."""
-        event = self.event
-        burst = BURST
+        event, pauses = self.event, self.tolerances.pauses
+        burst = pauses.burst
         while True:
             self.cursor.stop_steps = self.cursor.steps + burst
             begun = time.perf_counter()
@@ -78,7 +70,8 @@ class Runs(Routes):
                 if listen is not None and listen():
                     return code
                 took = time.perf_counter() - begun
-                burst = max(1, burst // 2) if took > WHILE else min(BURST, 2 * burst)
+                fewer, more = max(1, burst // 2), min(pauses.burst, 2 * burst)
+                burst = fewer if took > pauses.seconds else more
             elif code == state.REPAIR:
                 self._maintain()
             elif code == state.MISSING:
@@ -158,9 +151,9 @@ class Runs(Routes):
     def _refuse_indefinite(self) -> None:
         index = np.append(self.active, self.event.want)
         values = np.linalg.eigvalsh(self.gram.block(index, index))
-        if self.gram.semidefinite and values[0] < -1e-8 * max(
-            values[-1], float(self.gram.diag.max())
-        ):
+        negative = self.tolerances.independence.negative
+        largest = max(values[-1], float(self.gram.diag.max()))
+        if self.gram.semidefinite and values[0] < -negative * largest:
             raise ModelError(
                 f"gram is not positive semidefinite: a block of {index.size} coordinates has "
                 f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
@@ -177,13 +170,14 @@ class Runs(Routes):
 
     def _check_progress(self) -> None:
         """Work at one t is bounded: the path must move on, a jump or a repair come to its end."""
-        route = self.route
-        (t, steps, repairs) = self._anchor
-        if not abs(route.t - t) <= STANDSTILL * abs(route.last - route.first):
+        route, tol = self.route, self.tolerances
+        (t, steps, repairs), patience = self._anchor, tol.patience
+        if not abs(route.t - t) <= tol.standstill * abs(route.last - route.first):
             self.forget_effort()
             return
-        most = STEPS + (STEPS_EACH if self._started else STEPS_TO_START) * self.u.size
-        if self.cursor.steps - steps > most or self.repairs - repairs > REPAIRS:
+        each = patience.steps_each if self._started else patience.steps_to_start
+        most = patience.steps + each * self.u.size
+        if self.cursor.steps - steps > most or self.repairs - repairs > patience.repairs:
             raise Failure(
                 f"{self.cursor.steps - steps} steps and {self.repairs - repairs} repairs "
                 f"{self._where()} led nowhere"

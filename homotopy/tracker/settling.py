@@ -13,13 +13,14 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.exactness import Exactness
 from homotopy.tracker.tables import fill
+from homotopy.tracker.tolerances import GOLDEN
 
 __all__ = ["Settling"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-INF, TINY = np.inf, 1e-300
+INF = np.inf
 
 
 class Settling(Exactness):
@@ -47,7 +48,7 @@ class Settling(Exactness):
             else:
                 where, u, a, allowed = self._knot(snap, j, first, last)
                 # Where a slope does as well the slope wins: it costs nothing to stand on.
-                bias = 1e-9
+                bias = self.tolerances.bias
             with np.errstate(invalid="ignore"):
                 distance = np.abs(self.u - u) / u_scale + np.abs(self.alpha - a) / a_scale
             better = allowed & (distance + bias < best)
@@ -102,7 +103,7 @@ class Settling(Exactness):
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settle_lines)
-        self.rebuild(self.tolerances.well if self.gram.semidefinite else 0.0)
+        self.rebuild(self.tolerances.independence.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         # Large alphas may cancel to the last digit and leave the balance to tiny ones.
         terms = np.vstack([self.border * self.alpha[:, None], -target])
@@ -142,7 +143,7 @@ class Settling(Exactness):
         self.here.spot.miss[:] = 0.0
         # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
         # a gap must leave room for u within its piece.
-        spread = np.modf(0.6180339887498949 * (rows + 1.0))[0]
+        spread = np.modf(GOLDEN * (rows + 1.0))[0]
         under, over = low - self.u, self.u - high
         with np.errstate(invalid="ignore"):
             room = 0.5 * (high - low)

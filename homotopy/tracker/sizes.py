@@ -14,16 +14,9 @@ from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.products import add_row, response
 from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import ROWS
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
 
 __all__ = ["corner_sizes", "factor_error", "measure"]
-
-# The scale of a response is at least this fraction of its nearest corner: what is then taken for
-# zero is the rounding of that corner.
-CORNER = 1e-4
-# It is also at least this fraction of the part of the border in it.
-BORDER = 0.01
-GOLDEN, TINY = 0.6180339887498949, 1e-300
 
 
 @njit(**OUTER)
@@ -123,7 +116,7 @@ def border_part(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def measure(core):  # type: ignore[no-untyped-def]
-    """Measure all of them; u and ``now.length`` must be up to date."""
+    """Measure all of them; u and ``sizes.length`` must be up to date."""
     lines, here, act, win, route = core.lines, core.here, core.act, core.win, core.route
     fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
@@ -131,7 +124,7 @@ def measure(core):  # type: ignore[no-untyped-def]
     for i in range(here.u.size):
         spot, size = here.spot[i], abs(here.alpha[i])
         spot.height = largest_alpha(core, i)
-        scale = max(CORNER * spot.nearest, BORDER * border_part(core, i))
+        scale = max(tol.of_corner * spot.nearest, tol.of_border * border_part(core, i))
         here.fence[i].scale = scale
         square += (spot.length * size) ** 2
         mass += spot.length * size

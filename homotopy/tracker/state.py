@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from homotopy.tracker.compiling import source_digest
-from homotopy.tracker.records import WHOLE, documented, records, structure
+from homotopy.tracker.records import documented, records, structure
 
 __all__ = [
     "COLUMN",
@@ -96,7 +96,7 @@ COLUMN = structure(
 # One straight piece of the path; `active` and `log` are where its entries end.
 SEGMENT = structure("start stop", "active log")
 # A change of piece.
-ENTRY = np.dtype([(name, WHOLE) for name in ["i", "piece", "side", "new"]])
+ENTRY = np.dtype([(name, np.int64) for name in ["i", "piece", "side", "new"]])
 JUMP_ENTRY = structure("t before after", "rounds moved steps solver log log_end")
 
 # Single numbers, in records by owner; each line is a field, its type and what it is.
@@ -120,12 +120,13 @@ settling     whole  a guess is being made exact
 )  # What was compiled for another source is not used for this one.
 FIXED = documented("""
 rho          real   how rho B B^T is weighted in the factor
-floor        real   how much of its 1 / bend is at least left of the pivot of a slanted piece
+floor        real   the fraction of its 1 / bend that at least remains of a slanted pivot
 largest_root real   the longest row of features with its border
 unit         real   the usual length of a row of features
 widest       real   the largest entry of the border
 mode         whole  ROWS, DENSE or SPARSE
 slanted      whole  there are slanted pieces
+semidefinite whole  Q is positive semidefinite
 asks         whole  the model has a rule of its own for who changes side
 """)
 SIZES = documented("""
@@ -224,10 +225,6 @@ wanted        whole  how many on features
 opened        whole  windows so far
 pause         whole  steps before another one is tried
 packed        whole  features of those looked at are packed
-enough_across whole  steps across a jump that a window should last
-enough_along  whole  steps along the path that it should last
-fewest        whole  how many to look at least
-rest          whole  steps to wait after one that did not pay
 """)
 CURSOR = documented("""
 recording     whole  segments are written down

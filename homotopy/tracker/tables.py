@@ -10,6 +10,7 @@ import numpy.typing as npt
 from homotopy.model import Problem
 from homotopy.tracker.records import records
 from homotopy.tracker.state import CORNER, SLOPE, Lines
+from homotopy.tracker.tolerances import Tolerances
 
 __all__ = ["empty_lines", "fill", "loss_terms", "scales"]
 
@@ -32,7 +33,7 @@ def fill(lines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> 
     lines.corner.kind[:] = kind
 
 
-def scales(problem: Problem, ends: tuple[float, ...]) -> tuple[Array, Array]:
+def scales(problem: Problem, ends: tuple[float, ...], tol: Tolerances) -> tuple[Array, Array]:
     """For each coordinate its smallest corner and its largest slope, each as large as it gets at
     the two ends of the span; 0 where there is none."""
     lines = problem.polylines
@@ -40,14 +41,14 @@ def scales(problem: Problem, ends: tuple[float, ...]) -> tuple[Array, Array]:
     corner = np.max([np.abs(snap.corner) for snap in snaps], axis=0)
     # What should be 0 may be a rounding.
     with np.errstate(invalid="ignore"):
-        real = np.isfinite(corner) & (corner > 1e-14 * np.abs(lines.corner0))
+        real = np.isfinite(corner) & (corner > tol.of_model * np.abs(lines.corner0))
     scale = np.where(real, corner, np.inf).min(axis=1)
     slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
     height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
     return np.where(np.isfinite(scale), scale, 0.0), height
 
 
-def loss_terms(problem: Problem, start: float, stop: float) -> Array:
+def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> Array:
     """On slope j the loss is ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``; the coefficients
     of 1, t, t^2 in c_ij, shape (n, K+1, 3).
 
@@ -64,7 +65,7 @@ def loss_terms(problem: Problem, start: float, stop: float) -> Array:
     if not np.all(np.isfinite(origins)):
         return nothing
     bent = origins[0] + origins[2] - 2.0 * origins[1]
-    if not np.all(np.abs(bent) <= 1e-14 * np.abs(origins).max(axis=0)):
+    if not np.all(np.abs(bent) <= tol.of_model * np.abs(origins).max(axis=0)):
         return nothing
     rate = (origins[2] - origins[0]) / (stop - start)
     const = origins[0] - rate * start

@@ -38,10 +38,9 @@ from homotopy.tracker.pivots import cross, excuse, slide
 from homotopy.tracker.products import responses
 from homotopy.tracker.rates import all_rates, rate_of, solve
 from homotopy.tracker.state import BY_TURN, GO, ROWS, STUCK, WALLS
+from homotopy.tracker.tolerances import GOLDEN, PLASTIC
 
 __all__ = ["idle_end", "linger", "turn"]
-
-GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 
 
 # ------------------------------------------------------------------ what is tied
@@ -269,7 +268,7 @@ def turn(core):  # type: ignore[no-untyped-def]
     event.draw = jumping.crossings if rec.jump[cursor.jumps].t == route.t else 0
     event.pivots_here = 0
     stand(core)
-    most = 100 + tol.patience * event.tied
+    most = tol.pivots + tol.pivots_each * event.tied
     while True:
         if event.pivots_here > most:
             return STUCK
@@ -288,7 +287,7 @@ def turn(core):  # type: ignore[no-untyped-def]
         spot = here.spot[i]
         spot.crossed += 1
         event.offence, event.way = speed, way
-        if spot.crossed > tol.to_and_fro and spot.piece % 2 == 0 and speed <= 1e3 * slow:
+        if spot.crossed > tol.to_and_fro and spot.piece % 2 == 0 and speed <= tol.unclear * slow:
             # In exact arithmetic a coordinate that moves off its slope moves into its knot.  One
             # that goes back and forth sits on a column so nearly dependent that its speed has no
             # digit left.  It is excused for the coming step, which is kept short.
@@ -300,7 +299,7 @@ def turn(core):  # type: ignore[no-untyped-def]
             return code
         if event.moved_here:
             stand(core)
-            most = max(most, 100 + tol.patience * event.tied)
+            most = max(most, tol.pivots + tol.pivots_each * event.tied)
 
 
 # ------------------------------------------------------------------ who stays on a jump corner

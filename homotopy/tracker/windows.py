@@ -26,13 +26,9 @@ from homotopy.tracker.nearness import corner_rate, imply_all, near_of, slope_rat
 from homotopy.tracker.products import add_row, responses
 from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import BY_PLACE, BY_TURN, GO, NO_WINDOW, PANEL_FULL
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.tolerances import EPS, TINY
 
 __all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen"]
-
-# Coordinates that may join those looked at while a window is open.
-SPARE = 64
-TINY = 1e-300
 
 
 @njit(**PART)
@@ -167,7 +163,7 @@ def open_window(core):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the direction just taken."""
     here, win, route, system = core.here, core.win, core.route, core.system
     scope, cursor, opt = core.scope, core.cursor, core.opt
-    n, room = here.u.size, win.panel.shape[1] - SPARE
+    n, room = here.u.size, win.panel.shape[1] - opt.joining
     wanted = scope.wanted_along if route.along else scope.wanted_across
     if wanted >= min(n, room):
         return
@@ -265,7 +261,7 @@ def turned(core):  # type: ignore[no-untyped-def]
         inner += rate * win.du_seen[i]
         size += abs(rate * win.du_seen[i])
     size = max(size, max(norm, scope.norm_seen))
-    apart = math.sqrt(max(norm - 2.0 * inner + scope.norm_seen, 0.0) + 1e-13 * size)
+    apart = math.sqrt(max(norm - 2.0 * inner + scope.norm_seen, 0.0) + core.opt.turning * size)
     for c in range(act.column.size):
         apart += scope.b_weight * abs(act.column[c].lift - act.column[c].seen)
     return apart
@@ -322,17 +318,17 @@ def alpha_now(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def adapt(core, n):  # type: ignore[no-untyped-def]
     """Let the next window be larger or smaller, by how long this one lasted."""
-    win, route, scope, cursor = core.win, core.route, core.scope, core.cursor
+    win, route, scope, cursor, opt = core.win, core.route, core.scope, core.cursor, core.opt
     wanted = scope.wanted_along if route.along else scope.wanted_across
-    enough = scope.enough_along if route.along else scope.enough_across
+    enough = opt.enough_along if route.along else opt.enough_across
     spent, lasted = scope.spent / scope.reach, cursor.steps - scope.steps_seen
-    if spent < 0.5:
-        wanted = max(wanted - wanted // 4, scope.fewest)
-    elif spent > 0.9 and lasted < enough:
-        most = min(n // 4, win.panel.shape[1] - SPARE - 1)
-        wanted = max(min(wanted + wanted // 2, most), scope.fewest)
+    if spent < opt.ample:
+        wanted = max(wanted - wanted // 4, opt.fewest)
+    elif spent > opt.tight and lasted < enough:
+        most = min(n // 4, win.panel.shape[1] - opt.joining - 1)
+        wanted = max(min(wanted + wanted // 2, most), opt.fewest)
         if lasted < enough // 3:
-            scope.pause = cursor.steps + scope.rest
+            scope.pause = cursor.steps + opt.rest
     if route.along:
         scope.wanted_along = wanted
     else:
@@ -399,7 +395,7 @@ def look_around(core):  # type: ignore[no-untyped-def]
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = here.u.size, mov.w.size
     # A look costs as much as this many coordinates looked at; the steps should cost no less.
-    cost = 3.0 * n + opt.look / max(width, 1)
+    cost = opt.each * n + opt.look / max(width, 1)
     gone = (cursor.steps - scope.steps_looked) * scope.wanted
     if gone < 0.5 * cost:
         scope.wanted = min(2 * scope.wanted, n)

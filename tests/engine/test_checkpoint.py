@@ -35,8 +35,8 @@ from homotopy import (
 from homotopy import checkpoint as module
 from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
-from homotopy.tracing import Run
-from homotopy.tracker import Tolerances, Windows
+from homotopy.tracing import Run, TraceTolerances
+from homotopy.tracker import Patience, Pauses, Tolerances, Windows
 from homotopy.tracker.state import Scalars
 from homotopy_plugins import HingeRamp
 
@@ -83,11 +83,17 @@ def kept(monkeypatch, tmp_path):
         seen = 0
         with monkeypatch.context() as patch:
             patch.setattr(module, "replace_file", replace)
-            patch.setattr("homotopy.tracker.runs.BURST", 1)
-            end = outcome(lambda: run.trace(checkpoint=file, every=0.0, **options))
+            often = pausing(run, 1)
+            end = outcome(lambda: often.trace(checkpoint=file, every=0.0, **options))
         return end, files
 
     return keep
+
+
+def pausing(run: Homotopy, burst: int) -> Homotopy:
+    """The same trace with a pause every `burst` steps."""
+    pauses = Pauses(burst=burst)
+    return attrs.evolve(run, tolerances=attrs.evolve(run.tolerances, pauses=pauses))
 
 
 def resumed(run: Homotopy, file: Any, packed: bytes) -> Any:
@@ -198,6 +204,8 @@ def test_from_wherever_it_goes_on_the_path_is_the_same(name, most, kept, tmp_pat
         assert resumed(Homotopy(build(), **options), tmp_path / "kept.npz", packed) == whole
 
 
+# A second attempt has all the time it wants.
+UNHURRIED = TraceTolerances(at_least=600.0)
 SLOW = {7, *range(20, 300)}
 
 
@@ -233,12 +241,11 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
     """The second attempt begins where the first did, in another process too."""
     # With windows first, without in the second attempt.
     monkeypatch.setattr(Run, "_proven", lambda trace, path: path.counts["windows"] == 0)
-    monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
     near = case("hinge", 90, 5, C=9.0)
     start = Homotopy(near.model()).trace()
 
     def run():
-        return Homotopy(case("hinge", 90, 5, C=10.0).model(), windows=TINY)
+        return Homotopy(case("hinge", 90, 5, C=10.0).model(), windows=TINY, tracing=UNHURRIED)
 
     whole = outcome(lambda: run().trace(start=start))
     assert whole[2]["windows"] == 0
@@ -255,10 +262,9 @@ def test_a_start_that_was_given_is_given_again(kept, tmp_path, monkeypatch):
 def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
     """With the message of the first attempt and what was proven by then."""
     monkeypatch.setattr(Run, "_proven", lambda trace, path: False)
-    monkeypatch.setattr("homotopy.engine.AT_LEAST", 600.0)
 
     def run():
-        return Homotopy(case("hinge", 40, 5, C=10.0).model())
+        return Homotopy(case("hinge", 40, 5, C=10.0).model(), tracing=UNHURRIED)
 
     whole = outcome(run().trace)
     assert "cannot be proven" in whole[0]
@@ -299,19 +305,19 @@ def everything(thing: Any) -> Any:
     if type(thing).__name__ in ELSEWHERE:
         skip = ELSEWHERE[type(thing).__name__]
         return {k: everything(v) for k, v in vars(thing).items() if k not in skip}
-    if isinstance(thing, Tolerances | Windows):
+    if isinstance(thing, Tolerances | Windows | TraceTolerances):
         return attrs.astuple(thing)
     return repr(float(thing)) if isinstance(thing, int | float) else thing
 
 
 @pytest.mark.parametrize("name", ["few rows kept, windows", "windows by place", "slanted"])
 def test_nothing_is_left_out(name, tmp_path, monkeypatch):
-    """Whoever gives a trace or a tracker another attribute is told here to keep it."""
+    """A new attribute of a trace or a tracker must be kept, or be listed above."""
     build, options = MODELS[name]
     run = Homotopy(build(), **options)
     most = len(run.trace().segments) // 2
     traces: list[Run] = []
-    monkeypatch.setattr("homotopy.tracker.runs.BURST", 16)
+    run = pausing(run, 16)
 
     class Stop(Exception):
         pass
@@ -385,7 +391,7 @@ def long_run(**limits: Any) -> Homotopy:
     X = rng.normal(size=(500, 5))
     y = np.sign(X[:, 0] + 1.5 * rng.normal(size=500))
     model = HingeRamp(X, y, C=10.0, kernel="rbf", gamma=0.1, s=0.0, cache_size=1.5)
-    return Homotopy(model, tolerances=Tolerances(refresh=1), **limits)
+    return Homotopy(model, tolerances=Tolerances(patience=Patience(refresh=1)), **limits)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")

@@ -19,9 +19,8 @@ FILE, FUNCTION, ARGUMENTS, FIELDS = 500, 60, 8, 30
 # What is larger today, with its size.  None of them may grow, and one that has shrunk below the
 # limit goes: this list only gets shorter.
 LONG_FILES: dict[str, int] = {}
-LONG_FUNCTIONS = {"tracker/follow.py:step": 64}
+LONG_FUNCTIONS: dict[str, int] = {}
 MANY_ARGUMENTS: dict[str, int] = {}
-TWO_MEANINGS = {"CORNER", "REAL", "SPARE", "WHOLE"}
 
 # Numbers that need no name: they are exact, or count.
 PLAIN = {0.0, 0.1, 0.25, 0.4, 0.5, 0.9, 1.0, 1.6}
@@ -104,17 +103,19 @@ def constants(line: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def test_one_name_has_one_meaning():
-    """A constant that several modules define has one value; those of the tracker are to follow."""
+    """A constant that several modules define has one value."""
     values: dict[str, set[str]] = {}
     for file in FILES:
         for line in ast.parse(file.read_text()).body:
             for name, value in constants(line):
                 values.setdefault(name, set()).add(value)
     several = {name for name, found in values.items() if len(found) > 1}
-    assert several == TWO_MEANINGS
+    assert not several
 
 
-@pytest.mark.parametrize("room", ["start", "path", "analysis", "model"])
+@pytest.mark.parametrize(
+    "room", ["start", "path", "analysis", "model", "tracker", "tracing", "forking"]
+)
 def test_thresholds_have_names(room):
     """Where something is compared with or scaled by a small number, that number has a name."""
     bare = []

@@ -13,6 +13,7 @@ import pytest
 from homotopy import Homotopy, ModelError, TraceError, TraceInterrupted, compile_now
 from homotopy.conditional import SolverLimits, osqp_solver
 from homotopy.path import Status
+from homotopy.tracker import Patience, Pauses, Tolerances
 from homotopy_plugins import HingeRamp, LADRamp
 
 
@@ -127,11 +128,9 @@ def test_exact_targets_at_a_huge_cost_come_to_an_end(kernel, fit_intercept, rule
     certified(Homotopy(LADRamp(X, y, **options)).trace())
 
 
-def test_steps_that_lead_nowhere_are_given_up(monkeypatch):
+def test_steps_that_lead_nowhere_are_given_up():
     """With no patience at all every jump goes to the QP solver, and the path is still right."""
-    monkeypatch.setattr("homotopy.tracker.runs.BURST", 1)
-    monkeypatch.setattr("homotopy.tracker.runs.STEPS", 20)
-    monkeypatch.setattr("homotopy.tracker.runs.STEPS_EACH", 0)
-    monkeypatch.setattr("homotopy.tracker.runs.STEPS_TO_START", 100)
-    path = certified(Homotopy(noisy()).trace())
+    patience = Patience(steps=20, steps_each=0, steps_to_start=100)
+    tolerances = Tolerances(patience=patience, pauses=Pauses(burst=1))
+    path = certified(Homotopy(noisy(), tolerances=tolerances).trace())
     assert any(jump.solver == "osqp" for jump in path.jumps)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from toys import CPath, LinearProgram, Step, Toy, certified
 
 from homotopy import DenseGram, Knot, LinearGram, Slope
-from homotopy.tracker import Tolerances
+from homotopy.tracker import Patience, Tolerances
 
 
 def hinge(t):
@@ -177,7 +177,7 @@ def test_patience_has_an_end():
     pieces = lambda t: (Slope("l", 1.0), Knot("k", t * c), Slope("r", -1.0))  # noqa: E731
     model = Toy(LinearGram(X), (0.0, 1.0), pieces, border=np.ones((200, 1)))
     with pytest.raises(RuntimeError, match=r"could not be resolved among \d+ tied coordinates"):
-        certified(model, tolerances=Tolerances(patience=0))
+        certified(model, tolerances=Tolerances(patience=Patience(pivots_each=0)))
 
 
 # ------------------------------------------------------------------ the order of the rows

@@ -21,7 +21,7 @@ from toys import CPath, Huber, Toy, certified
 
 from homotopy import DenseGram, Homotopy, Jump, KernelGram, Knot, LinearGram, Path, Slope
 from homotopy.tracing import Run
-from homotopy.tracker import Tolerances, Windows
+from homotopy.tracker import Patience, Tolerances, Windows
 
 # As small as can be, wherever they can be.
 TINY = Windows(
@@ -343,7 +343,7 @@ def test_how_often_u_is_recomputed_changes_nothing(kernel):
     problem = case("hinge", 60, 9, kernel=kernel, path="s", intercept=True)
     expected = certified(problem.model())
     for refresh in (1, 10**6):
-        path = certified(problem.model(), tolerances=Tolerances(refresh=refresh))
+        path = certified(problem.model(), tolerances=Tolerances(patience=Patience(refresh=refresh)))
         assert_same_path(path, expected)
         assert path.counts["repairs"] == 0
 
