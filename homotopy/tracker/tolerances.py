@@ -167,6 +167,11 @@ class Proof:
     nearest : float
         Roundings of its terms that a response may be off, however near its corners are: no alpha of
         16 digits gets nearer than the last two of them.
+    upset : float
+        An alpha that leaves its knot may change a border equation by this fraction of what the
+        active alphas carry of it.
+    misses_border : float
+        On rows of Q, rates may miss a border equation by this fraction of its terms.
     """
 
     share: float = 0.25
@@ -176,6 +181,8 @@ class Proof:
     little_alpha: float = 1e-8
     apart: float = 1e-3
     nearest: float = 16.0
+    upset: float = 1e-11
+    misses_border: float = 1e-12
 
 
 @attrs.frozen(kw_only=True)
@@ -294,10 +301,6 @@ class Tolerances:
         A speed below this fraction of the largest is rounding while b slides.
     dropped : float
         An alpha that leaves its knot may change its own response by this fraction.
-    upset : float
-        It may change a border equation by this fraction of what the active alphas carry of it.
-    misses_border : float
-        On rows of Q, rates may miss a border equation by this fraction of its terms.
     refine : float
         A coordinate farther off than this fraction of what is allowed (`proof`) is corrected at
         once.
@@ -348,8 +351,6 @@ class Tolerances:
     unbalanced: float = 1e-11
     sliding: float = 1e-12
     dropped: float = 1e-10
-    upset: float = 1e-11
-    misses_border: float = 1e-12
     refine: float = 0.05
     repair: float = 1.0
     carried: float = 1e-12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from sklearn.svm import SVC, SVR
 from homotopy import DataError, Homotopy, ModelError, PathError, TraceError
 from homotopy.forking.mover import Mover
 from homotopy.tracker import Failure
+from homotopy.tracker.tolerances import Pauses
 from homotopy_plugins import (
     EfficientFrontier,
     ElasticNet,
@@ -333,6 +335,7 @@ def test_what_cannot_be_followed_is_settled(monkeypatch, name, when):
 
     def troubled(self):
         tries.append(1)
+        self.tolerances = attrs.evolve(self.tolerances, pauses=Pauses(burst=1))
         if when == "at once":
             trouble()
         self.pulse = trouble
@@ -341,7 +344,6 @@ def test_what_cannot_be_followed_is_settled(monkeypatch, name, when):
         finally:
             self.pulse = None
 
-    monkeypatch.setattr("homotopy.tracker.runs.BURST", 1)
     monkeypatch.setattr(Mover, "_go", troubled)
     for k, row in enumerate(rows):
         for move, wanted in zip((fork.remove, fork.release), expected[2 * k :], strict=False):
@@ -379,7 +381,7 @@ def test_a_move_that_is_interrupted_leaves_the_base(monkeypatch):
     def interrupted(self):
         # In the middle of a row: as Ctrl-C between two bursts.
         self.cursor.stop_steps = 3
-        monkeypatch.setattr("homotopy.tracker.runs.BURST", 3)
+        self.tolerances = attrs.evolve(self.tolerances, pauses=Pauses(burst=3))
         self.pulse = stop
         go(self)
 

@@ -27,7 +27,7 @@ from homotopy_plugins.kernels.checks import (
 )
 from homotopy_plugins.kernels.functions import KERNELS, Kernel, kernel_function, kernel_rows
 
-__all__ = ["KernelModel", "KernelOptions", "nearest_definite"]
+__all__ = ["KernelModel", "KernelOptions", "check_definite", "nearest_definite"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
