@@ -40,8 +40,10 @@ def test_nothing_but_code_markers_and_metadata_is_inside(wheel):
             assert f"{package}/py.typed" in names
         assert "homotopy/testing/__init__.py" in names
         odd = {n for n in names if not n.endswith((".py", "py.typed")) and ".dist-info/" not in n}
-        # The page of a report is the one thing that is not Python.
-        assert odd == {f"homotopy/report/page.{kind}" for kind in ("css", "html", "js")}
+        # Pages, and what the audit has learnt, are all that is not Python.
+        pages = ("homotopy/report", "homotopy_plugins/auditing")
+        expected = {f"{where}/page.{kind}" for where in pages for kind in ("css", "html", "js")}
+        assert odd == expected | {"homotopy_plugins/auditing/experience.json"}
         info = next(n for n in names if n.endswith("entry_points.txt"))
         entries = archive.read(info).decode()
         metadata = archive.read(info.replace("entry_points.txt", "METADATA")).decode()
