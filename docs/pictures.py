@@ -1,4 +1,4 @@
-"""The pictures of the theory and intervals pages, drawn from the library's own objects while the site is built.
+"""The pictures of theory and intervals, drawn from the library's objects while the site is built.
 
 python docs/pictures.py      draw them all into docs/pictures/, and the two that are committed:
                              docs/_static/boundary.png (start page and README) and polyline.png
