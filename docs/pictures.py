@@ -1,4 +1,4 @@
-"""The pictures of the theory page, drawn from the library's own objects while the site is built.
+"""The pictures of theory and intervals, drawn from the library's objects while the site is built.
 
 python docs/pictures.py      draw them all into docs/pictures/, and the two that are committed:
                              docs/_static/boundary.png (start page and README) and polyline.png
@@ -22,7 +22,14 @@ import numpy as np
 
 from homotopy import Homotopy, Jump, Knot
 from homotopy.drawing import PALETTE
-from homotopy_plugins import HingeRamp, HuberRamp, LADRamp, Lasso
+from homotopy_plugins import (
+    ConditionalConformal,
+    ConformalSVR,
+    HingeRamp,
+    HuberRamp,
+    LADRamp,
+    Lasso,
+)
 
 HERE = Path(__file__).resolve().parent
 BLUE, ORANGE, GREEN, GREY = PALETTE[0], PALETTE[1], PALETTE[2], "#8A8A8A"
@@ -222,6 +229,42 @@ def d_step() -> plt.Figure:
     return figure
 
 
+# ---------------------------------------------------------------------- intervals
+
+
+def intervals() -> plt.Figure:
+    """Jackknife+ bands; one cut-off for all rows against one that follows the noise."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-3.0, 3.0, 120))
+    y = np.sin(1.5 * x) + 0.3 * rng.standard_normal(120)
+    grid = np.linspace(-3.0, 3.0, 301)
+    machine = ConformalSVR(C=3.0, gamma=1.0, confidence_level=[0.8, 0.9])
+    middle, band = machine.fit_conformalize(x[:, None], y).predict_interval(grid[:, None])
+    # Solid colours, the wider band first: the legend then shows what is seen.
+    for j, shade, name in ((1, "#CFE3F1", "90 %"), (0, "#8ABBDC", "80 %")):
+        left.fill_between(grid, band[:, 0, j], band[:, 1, j], color=shade, lw=0, label=name)
+    left.plot(grid, middle, color=BLUE, lw=2)
+    left.plot(x, y, ".", color=GREY, ms=4)
+    left.legend(frameon=False, loc="upper right", ncols=2)
+    left.set(title="ConformalSVR: jackknife+", ylim=(-2.2, 2.7))
+
+    x = np.sort(rng.uniform(-3.0, 3.0, 400))
+    score = np.abs((0.15 + 0.25 * (x + 3.0) ** 1.2 / 3.0) * rng.standard_normal(400))
+    cut = ConditionalConformal(gamma=0.5, penalty=1e-3).fit(x[:, None], score)
+    split = np.sort(score)[int(np.ceil(0.9 * 401)) - 1]
+    right.plot(x, score, ".", color=GREY, ms=4)
+    right.axhline(split, color=ORANGE, lw=2, ls="--", label="split: one for all rows")
+    right.plot(
+        grid, cut.cutoff(grid[:, None]), color=BLUE, lw=2, label="conditional: exact at every x"
+    )
+    right.legend(frameon=False, loc="upper left")
+    right.set(title="ConditionalConformal: 90 % cut-off of |y − f(x)|", ylim=(0.0, None))
+    plain(left, "x", "y")
+    plain(right, "x", "|y − f(x)|")
+    return figure
+
+
 def thumbnail() -> plt.Figure:
     """For examples without a picture of their own."""
     figure, ax = plt.subplots(figsize=(4.0, 2.8), layout="constrained")
@@ -235,6 +278,7 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "polylines": polylines,
     "c_step": c_step,
     "d_step": d_step,
+    "intervals": intervals,
 }
 
 

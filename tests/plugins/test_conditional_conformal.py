@@ -61,3 +61,74 @@ def test_what_cannot_be_is_refused():
         ConditionalConformal(kernel="precomputed").fit(X, score)
     with pytest.raises(ModelError, match="penalty must be positive"):
         ConditionalConformal(penalty=0.0).fit(X, score)
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "shares"),
+    [
+        # The alphas sum to 0, so that alpha / C = n (1 - level) - k while the cut-off goes from the
+        # k-th to the next of the largest scores; uniform from level - 1 to level, it gives each its
+        # share.  Then coverage is the level: 0.4 * 7/8 + 0.6 * 6/8 = 0.8.
+        (7, 0.8, {-1: 0.4, -2: 0.6}),
+        (3, 0.9, {"inf": 0.6, -1: 0.4}),
+        (1, 0.3, {-1: 0.6, "-inf": 0.4}),
+    ],
+)
+def test_randomized_cutoffs_are_order_statistics_by_their_shares(n, level, shares):
+    X, score = drawn(n)
+    options = {"kernel": None, "confidence_level": level, "randomize": True}
+    cut = ConditionalConformal(**options).fit(X, score)
+    found = cut.cutoff(np.zeros((600, 2)))
+    values = [float(k) if isinstance(k, str) else np.sort(score)[k] for k in shares]
+    assert set(found) == set(values)
+    for value, share in zip(values, shares.values(), strict=True):
+        # Four standard errors.
+        assert abs(np.mean(found == value) - share) < 4 * np.sqrt(share * (1 - share) / 600)
+    np.testing.assert_array_equal(found, cut.cutoff(np.zeros((600, 2))))
+    other = ConditionalConformal(random_state=1, **options).fit(X, score)
+    assert np.any(other.cutoff(np.zeros((600, 2))) != found)
+
+
+def excess(cut, draws=200, n=40, new=8):
+    """Mean of group (covered - level) over draws of calibration and new rows, and its error; the
+    last column is that of all rows."""
+    found = []
+    for seed in range(draws):
+        X, score = drawn(n + new, seed=1000 + seed)
+        covered = score[n:] <= cut(X[:n], score[:n], X[n:])
+        within = np.column_stack([groups(X[n:]), np.abs(X[n:, 0]) > 1, np.ones(new)])
+        found.append((covered - 0.8) @ within / new)
+    return np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
+
+
+def overlapping(X):
+    return np.column_stack([groups(X), np.abs(X[:, 0]) > 1])
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_coverage_is_right_in_overlapping_groups_and_on_average(kernel):
+    options = {"confidence_level": 0.8, "basis": overlapping, "kernel": kernel, "penalty": 0.02}
+    least = ConditionalConformal(**options)
+    draws = np.random.RandomState(0)
+    exact = ConditionalConformal(randomize=True, random_state=draws, **options)
+
+    # At least the level, and not above it by more than 3 functions / (n + 1).
+    mean, error = excess(lambda X, score, new: least.fit(X, score).cutoff(new))
+    assert np.all(mean > -3.5 * error)
+    if kernel is None:
+        assert np.all(mean < 3 / 41 + 3.5 * error)
+    else:
+        # Enough draws to see what `randomize` takes away.
+        assert mean[-1] > 6 * error[-1]
+
+    mean, error = excess(lambda X, score, new: exact.fit(X, score).cutoff(new))
+    assert np.all(np.abs(mean) < 3.5 * error)
+
+
+def test_one_cutoff_for_all_fails_the_group_that_the_others_do_not():
+    def split(X, score, new):
+        return np.full(len(new), np.sort(score)[int(np.ceil(0.8 * (len(score) + 1))) - 1])
+
+    mean, error = excess(split)
+    assert mean[2] < -3.5 * error[2]
+    assert -3.5 * error[-1] < mean[-1] < 1 / 41 + 3.5 * error[-1]
