@@ -154,7 +154,7 @@ class Mover(Tracker):
         return self.base.jobs[0]
 
     def _answers(self, count: int, alphas: int) -> tuple[Any, ...]:
-        """Room for what is asked of `count` rows, with so many alphas each (all or none)."""
+        """Room for what is asked of `count` rows, with `alphas` alphas each (all or none)."""
         n, m = self.border.shape
         return (
             np.zeros(count, np.int64),

@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 # Pulls weights towards 0 where columns say the same, or rows are few.
 RIDGE = 1.0
-# A linear program over so many rows, evenly chosen, is as good as over all.
+# A linear program over this many rows, evenly chosen, is as good as over all.
 ROWS = 3000
 
 

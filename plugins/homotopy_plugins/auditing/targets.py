@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Whole numbers of at most so many kinds are classes, more are amounts.
+# Whole numbers of at most this many kinds are classes, more are amounts.
 KINDS = 20
 # A class of fewer rows cannot be learned in one part of the rows and looked at in another.
 FEWEST = 3

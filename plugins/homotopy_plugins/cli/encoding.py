@@ -25,7 +25,7 @@ __all__ = ["Category", "Choice", "Encoding", "Number", "frame_of", "kinds_of"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Of a column of words no more than so many categories are told apart; the rarest share a column.
+# Of a column of words no more than this many categories are told apart; the rarest share a column.
 CATEGORIES = 20
 # A column of words in which more than this fraction of the rows is unique is a name or a text.
 UNIQUE = 0.5

@@ -143,7 +143,7 @@ class Table:
     digest : str
         A hash of the bytes of the file.
     target : str or None
-        The column that is the target if nobody names one.
+        The column that is the target if none is named.
     """
 
     source: str

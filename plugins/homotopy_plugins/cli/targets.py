@@ -17,7 +17,7 @@ __all__ = ["Target", "encoded_target", "two_classes"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A target of at most so many different whole numbers is a set of classes.
+# A target of at most this many different whole numbers is a set of classes.
 CLASSES = 10
 
 

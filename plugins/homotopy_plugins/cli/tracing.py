@@ -60,7 +60,7 @@ def _saved(path: object, keep: Keep | None) -> str:
 
 @contextmanager
 def _watching(model: LossModel, voice: Voice) -> Iterator[Tell | None]:
-    """A bar on a terminal; elsewhere nobody watches, and the trace is not slowed down."""
+    """A bar on a terminal; elsewhere none, so that the trace is not slowed down."""
     if not voice.terminal:
         yield None
         return

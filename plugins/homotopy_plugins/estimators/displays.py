@@ -32,7 +32,7 @@ __all__ = ["OutlierPathDisplay", "RobustBoundaryDisplay", "RobustnessCurveDispla
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Up to so many strips each has the number of its row beside it and a gap to the next.
+# Up to this many strips, each has the number of its row beside it and a gap to the next.
 NAMED_ROWS = 40
 # Room around the points of a boundary, in parts of their range.
 MARGIN = 0.08
@@ -149,7 +149,7 @@ class OutlierPathDisplay(Display):
         ----------
         estimator : RobustSVC, RobustSVR, RobustSVCCV, RobustSVRCV or a pipeline
         top : int, optional
-            Only so many rows, the most suspicious; all that ever are outliers by default.
+            Only this many rows, the most suspicious; all that ever are outliers by default.
         ax : matplotlib Axes, optional
         """
         machine = robust_machine(estimator, cls.__name__)

@@ -42,7 +42,7 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A threshold that was not given is so many spreads of the plain fit's residuals.
+# A threshold that was not given is this many spreads of the plain fit's residuals.
 SPREADS = 2.0
 # The median of |r| in units of the standard deviation, if residuals are normal.
 NORMAL = 0.6744897501960817
@@ -165,7 +165,7 @@ class Recipe:
         if typical <= LEAST_SPREAD * largest:
             s = DEFAULT_STOP * largest
         if isinstance(model, EpsilonRamp):
-            # A threshold lies outside the tube; one that nobody is beyond does no harm.
+            # A threshold lies outside the tube; one that no row is beyond does no harm.
             width = model.epsilon
             s = max(
                 s, 2.0 * width if largest <= width else min(2.0 * width, 0.5 * (width + largest))

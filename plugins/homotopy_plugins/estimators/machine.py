@@ -245,7 +245,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
         near = abs(t - start) <= AT_START * max(abs(start), abs(stop))
         if point is None and (ahead or near):
-            # At the start, before the first jump, nobody is an outlier: the plain machine.
+            # At the start, before the first jump, no row is an outlier: the plain machine.
             t, side = start, "before"
         side = side or "after"
         alpha = path.alpha(t, side)

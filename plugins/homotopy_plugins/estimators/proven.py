@@ -158,7 +158,7 @@ def _before_any_outlier(model: LossModel) -> Path | None:
     if plain is None:
         return None
     s = model.beyond(plain.response(1.0), float(model.span[1]))
-    # With a threshold that nobody has passed theta and s say nothing: one point is as the other.
+    # With a threshold that no row has passed theta and s say nothing: one point is as the other.
     clear = alone(model.along("theta").varied(s=s), 1.0, plain.alpha(1.0))
     if clear is None:
         return None

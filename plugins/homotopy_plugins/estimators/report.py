@@ -39,7 +39,7 @@ TARGETS = {"O+": ("outlier above", 1), "I+": ("above the fit", 5), "E": ("on the
 FEATURES = 100
 # Rows in the table where no row is ever an outlier.
 UNSUSPECTED = 20
-# The fitted function is known at so many places of the plane (the line), and of the path.
+# The fitted function is known at this many places of the plane (the line), and of the path.
 PLANE, LINE, FRAMES = 56, 201, 96
 # Jumps that the fitted function is known on both sides of.
 SIDES = 40

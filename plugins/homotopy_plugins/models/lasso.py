@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 ROUNDED = 1e-13
 # No intercept has this size, in parts of y.
 NEVER = 1e6
-# Where columns of which one reaches so many times farther than another cannot be told from 0.
+# A column that reaches this many times less far than another cannot be told from 0.
 FAR, LAST = 1e5, 1e-10
 
 

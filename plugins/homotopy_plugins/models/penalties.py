@@ -43,7 +43,7 @@ __all__ = ["MCP", "SCAD"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Up to so many columns X'X is computed as a whole.
+# Up to this many columns X'X is computed as a whole.
 WHOLE = 2000
 # A column whose mean square is below this fraction of 1 / concavity loses its digits beside it.
 LEAST = 1e-6

@@ -182,7 +182,7 @@ class RampModel(KernelModel):
 
     def beyond(self, response: Array, s: float) -> float:
         """A threshold that none of these responses has passed, farther out than s; s itself where
-        nobody has passed that, which is what is said here."""
+        no row has passed that, which is what is said here."""
         return s
 
     def routes(self, target: Point, response: Array) -> dict[str, list[Point]]:

@@ -65,7 +65,7 @@ def audit(
         typer.Option("--csv", metavar="FILE", help="Write all rows, most suspected first."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option("--top", metavar="N", min=1, help="Show so many rows.")
+        int | None, typer.Option("--top", metavar="N", min=1, help="Show N rows.")
     ] = None,
     cv: Annotated[int, typer.Option("--cv", metavar="N", min=2, help="Folds.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Of the folds.")] = 0,

@@ -41,7 +41,7 @@ def certify(
     tol: Annotated[float, typer.Option("--tol", help="To what the conditions must hold.")] = 1e-8,
     sample: Annotated[
         int | None,
-        typer.Option("--sample", metavar="N", min=1, help="Look at about so many points only."),
+        typer.Option("--sample", metavar="N", min=1, help="Look at about N points only."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -77,7 +77,8 @@ def trace(
         bool, typer.Option("--certify", help="Prove the path once it is traced.")
     ] = False,
     max_breakpoints: Annotated[
-        int | None, typer.Option("--max-breakpoints", metavar="N", help="Stop after so many.")
+        int | None,
+        typer.Option("--max-breakpoints", metavar="N", help="Stop after N break-points."),
     ] = None,
     max_seconds: Annotated[
         float | None, typer.Option("--max-seconds", metavar="S", help="Stop after so long.")
