@@ -298,7 +298,7 @@ def anneal(
     *Certified local optimum* means: the path that stays at the target for t from 0 to 1, begun from
     the end of the walk, is traced and passes `Path.certify`.  It recomputes the response from alpha
     and the data, finds every (u_i, alpha_i) on its polyline and the border equations satisfied, and
-    nobody on a jump corner who could leave it.  Around such a point every loss is convex, so that
+    none on a jump corner that could leave it.  Around such a point every loss is convex, so that
     these conditions are sufficient for a local optimum, whatever way led there.  Nothing is claimed
     about the global one.  An end that is not lower than the best so far is not looked at.  The way
     itself is certified by ``annealed.walk.certify()``.

@@ -400,7 +400,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         top : int
             How many suspected rows are shown at most.
         certify : bool or int
-            Whether the whole path is certified for the page; a number looks at about so many
+            Whether the whole path is certified for the page; a number looks at about this many
             places only.
 
         Returns
