@@ -383,7 +383,7 @@ class Targets:
 
     def print(self) -> None:
         """The promises with how many cases keep them, then every case that does not."""
-        print("\ntargets (kept by so many cases)")
+        print("\ntargets (cases that keep each)")
         for line in self.lines:
             print(f"  {line}")
         for line in self.missed or ["nothing missed"]:
