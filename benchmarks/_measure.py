@@ -206,10 +206,10 @@ class Watch:
 
 def watch_core() -> Watch:
     """From now on the seconds inside the compiled entry of the tracker are added up."""
-    from homotopy.tracker import tracker
+    from homotopy.tracker import runs
 
-    tracker.run = Watch(tracker.run)
-    return tracker.run
+    runs.run = Watch(runs.run)
+    return runs.run
 
 
 def _settle_memory() -> None:
