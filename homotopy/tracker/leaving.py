@@ -86,25 +86,9 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         # (On a slanted piece alpha stays, and says where it is.)
         before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
         change = here.alpha[i] - before
-        moved = here.spot[i].own * abs(change)
-        moved = moved > tol.dropped * max(here.fence[i].scale, abs(here.u[i]))
-        if moved or upsets_balance(core, i, change):
+        if here.spot[i].own * abs(change) > tol.dropped * max(here.fence[i].scale, abs(here.u[i])):
             # Where alpha is fast, t is too coarse to stop at the end of its knot.
             drop(core, i, change)
-
-
-@njit(**PART)
-def upsets_balance(core, i, change):  # type: ignore[no-untyped-def]
-    """Whether a change of alpha_i counts beside what the active alphas carry of a border
-    equation."""
-    here, act, system, tol = core.here, core.act, core.system, core.tol
-    for c in range(act.column.size):
-        carried = 0.0
-        for k in range(system.actives):
-            carried += abs(here.border[act.index[k], c] * here.alpha[act.index[k]])
-        if 0.0 < tol.upset * carried < abs(here.border[i, c] * change):
-            return True
-    return False
 
 
 @njit(**PART)

@@ -167,9 +167,6 @@ class Proof:
     nearest : float
         Roundings of its terms that a response may be off, however near its corners are: no alpha of
         16 digits gets nearer than the last two of them.
-    upset : float
-        An alpha that leaves its knot may change a border equation by this fraction of what the
-        active alphas carry of it.
     misses_border : float
         On rows of Q, rates may miss a border equation by this fraction of its terms.
     """
@@ -181,7 +178,6 @@ class Proof:
     little_alpha: float = 1e-8
     apart: float = 1e-3
     nearest: float = 16.0
-    upset: float = 1e-11
     misses_border: float = 1e-12
 
 
