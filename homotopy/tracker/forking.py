@@ -21,6 +21,7 @@ from numba import njit
 
 from homotopy.model.polyline import SEAM
 from homotopy.tracker.compiling import PART
+from homotopy.tracker.crossing import fence_excused
 from homotopy.tracker.follow import follow
 from homotopy.tracker.independence import remove
 from homotopy.tracker.leaving import arrive, ready_for
@@ -198,12 +199,7 @@ def undo(core):  # type: ignore[no-untyped-def]
         if 0 <= base.place[i] < first:
             first = base.place[i]
     cursor.logged = jobs.logged
-    if event.excused:
-        for i in range(here.u.size):
-            if here.spot[i].excused:
-                here.spot[i].excused = 0
-                set_fence(core, i)
-        event.excused = 0
+    fence_excused(core)
     for i in range(here.u.size):
         here.u[i], here.alpha[i] = base.u[i], base.alpha[i]
     for k in range(mov.w.size):
