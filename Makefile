@@ -10,18 +10,18 @@ LOWEST := .venv-lowest
 # Workers share the cores; a thread pool in each would have them fight.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-# Whoever is done takes over; until then files stay together, and so do their fixtures.
+# A worker that is done takes tests from another; until then the tests of a file stay together, with their fixtures.
 SHARED := -n $(WORKERS) --dist worksteal
 
 SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint docs docs-quick bench paper-quick clean
+.PHONY: help demo test test-all test-lowest lint docs docs-quick bench numbers numbers-quick paper-quick clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
 	@echo "usage: make <target>   [PYTHON=python3.12] [WORKERS=2]"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 17
 
 demo: $(VENV)/.installed-demo ## trace robust paths, prove them, choose among them, draw them into out/
 	$(ONE_THREAD) $(BIN)/python examples/demo.py
@@ -59,6 +59,15 @@ docs-quick: $(VENV)/.installed-docs ## check the documentation without its galle
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
 	$(BIN)/python benchmarks/speed.py --data "$(DATA)" --quick
+
+# Hours; stopped and started again, it goes on where it was. Tables are written into the pages at the end.
+numbers: $(VENV)/.installed-bench ## run every benchmark in full and write the tables of all pages: make numbers DATA=folder
+	@test -n "$(DATA)" || { echo "usage: make numbers DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
+	$(BIN)/python benchmarks/run_all.py --data "$(DATA)"
+
+numbers-quick: $(VENV)/.installed-bench ## the same with few and small problems; results of full runs stay
+	@test -n "$(DATA)" || { echo "usage: make numbers-quick DATA=folder (see benchmarks/README.md)" >&2; exit 1; }
+	$(BIN)/python benchmarks/run_all.py --data "$(DATA)" --quick
 
 paper-quick: $(VENV)/.installed-bench ## the paper's tables on three small sets: make paper-quick DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make paper-quick DATA=folder (see benchmarks/README.md)" >&2; exit 1; }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from _audit_sets import _seed as seed_of
+from _data import read
 from sklearn import datasets as sk
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
@@ -19,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import ExtraTreeRegressor
-from speed import read
 
 Array = np.ndarray
 Make = Callable[[str, int, Any], tuple[Array, Array]]

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _data import read
 from sklearn import datasets as sk
 from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from speed import read
 
 Array = np.ndarray
 Make = Callable[[int, Any], tuple[Array, Array]]

@@ -1,8 +1,13 @@
-"""What the benchmarks share: a child process for each row, clocks, memory, tables, targets.
+"""What the benchmarks share: a child process for each row, clocks, memory, tables, targets, files.
 
 A row is measured part by part in a process of its own.  The parent holds the clock for the limit:
 a part that exceeds it is ended with its process and reported as ">limit", and the remaining parts
-go on in a new process.  Nothing is measured in the parent.
+go on in a new process.  Nothing is measured in the parent.  Seconds are those of the processor, of
+one thread, so that a machine with other things to do measures nearly the same.
+
+Every file that `write_json` writes says what was run: the commit, the date, the command, the
+machine and how busy it was.  With `--kept FILE` rows are also kept one by one, and a run that was
+stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -19,32 +24,31 @@ import platform
 import re
 import resource
 import statistics
+import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import attrs
+from _one_thread import THREADS
 
 Result = dict[str, Any]
 Part = Callable[[Mapping[str, Result]], Result]
 Setup = Callable[[Mapping[str, Any]], Mapping[str, Part]]
 
-# One thread for everyone: the engine, its BLAS, and the peers.
-THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+# A path is certified if the largest residual of its certificate is at most this.
+CERTIFIED = 1e-8
 # Importing, loading data and, after an installation, compiling: not measured, but not endless.
 SETUP_LIMIT = 900.0
+# Limits are seconds of the processor; the clock may show this many times as much.
+WAITING = 10.0
 # Anything shorter than this is run three times; the median counts.
 SHORT = 1.0
 PAIRS = 5
@@ -57,7 +61,13 @@ PACKAGES = (
     "osqp",
     "daqp",
     "cvxcla",
+    "cleanlab",
+    "mapie",
+    "skglm",
 )
+ROOT = Path(__file__).resolve().parent.parent
+# What a benchmark measures; a change elsewhere leaves its numbers valid.
+MEASURED = ("homotopy", "plugins/homotopy_plugins")
 
 
 # ---------------------------------------------------------------------- amounts
@@ -141,25 +151,26 @@ class Timed:
 
 
 def timed(work: Callable[[], Any]) -> Timed:
-    """Run `work`: the median of three runs if the first is short, memory of the first."""
+    """Run `work`: processor seconds, the median of three runs if the first is short; memory of the
+    first."""
     _settle_memory()
     before = _resident("VmRSS")
-    begin = time.perf_counter()
+    begin = time.process_time()
     answer = work()
-    taken = [time.perf_counter() - begin]
+    taken = [time.process_time() - begin]
     peak = _resident("VmHWM")
     while taken[0] < SHORT and len(taken) < 3:
-        begin = time.perf_counter()
+        begin = time.process_time()
         work()
-        taken.append(time.perf_counter() - begin)
+        taken.append(time.process_time() - begin)
     return Timed(answer, statistics.median(taken), peak, max(0.0, peak - before))
 
 
 def clock(work: Callable[[], Any]) -> float:
-    """The seconds of one run."""
-    begin = time.perf_counter()
+    """The processor seconds of one run."""
+    begin = time.process_time()
     work()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def timed_start(
@@ -197,11 +208,11 @@ class Watch:
     seconds: float = 0.0
 
     def __call__(self, *given: Any) -> Any:
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             return self.work(*given)
         finally:
-            self.seconds += time.perf_counter() - begin
+            self.seconds += time.process_time() - begin
 
 
 def watch_core() -> Watch:
@@ -256,6 +267,35 @@ def _child(
 # ---------------------------------------------------------------------- in the parent
 
 
+@attrs.define
+class Kept:
+    """Results by what was measured, in a file with a line for each; none without a file."""
+
+    file: Path | None = None
+    found: dict[str, Any] = attrs.field(factory=dict)
+
+    def open(self, file: Path) -> None:
+        self.file = file
+        if file.exists():
+            # The last line of a run that was killed may be cut off.
+            for line in file.read_text().splitlines():
+                with contextlib.suppress(ValueError):
+                    key, result = json.loads(line)
+                    self.found[key] = result
+
+    def find(self, key: Any) -> Any:
+        return self.found.get(json.dumps(plain(key), sort_keys=True))
+
+    def add(self, key: Any, result: Any) -> None:
+        if self.file is not None:
+            with self.file.open("a") as stream:
+                line = json.dumps([json.dumps(plain(key), sort_keys=True), plain(result)])
+                stream.write(line + "\n")
+
+
+KEPT = Kept()
+
+
 def measure(setup: Setup, spec: Mapping[str, Any], *, limit: float) -> dict[str, Result]:
     """Run the parts that ``setup(spec)`` names, in a child process, each within `limit` seconds.
 
@@ -265,11 +305,42 @@ def measure(setup: Setup, spec: Mapping[str, Any], *, limit: float) -> dict[str,
     """
     for name in THREADS:
         os.environ[name] = "1"
+    key = [setup.__name__, {k: v for k, v in spec.items() if k != "folder"}, limit]
+    found = KEPT.find(key)
+    if found is not None:
+        return found
     known: dict[str, Result] = {}
     parts: Sequence[str] | None = None
     while parts is None or not all(name in known for name in parts):
         parts = _measure_once(setup, spec, limit, known, parts)
+    KEPT.add(key, known)
     return known
+
+
+def _processor_seconds(pid: int) -> float | None:
+    """What a process has spent (Linux; None elsewhere)."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # Behind the name, which may hold anything, in parentheses.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def answers(receiver: Connection, pid: int, patience: float) -> bool:
+    """Whether the child answers before it has spent `patience` seconds of the processor.
+
+    On a busy machine these are more than those of the clock; a child that waits for something else
+    than the processor is given up after `WAITING` times as long.
+    """
+    begun, spent = time.monotonic(), _processor_seconds(pid)
+    if spent is None:
+        return receiver.poll(patience)
+    while not receiver.poll(min(1.0, patience)):
+        now = _processor_seconds(pid)
+        waited = time.monotonic() - begun
+        if now is None or now - spent > patience or waited > WAITING * patience:
+            return receiver.poll(0.0)
+    return True
 
 
 def _measure_once(
@@ -287,7 +358,7 @@ def _measure_once(
     now, patience = "setup", SETUP_LIMIT
     try:
         while True:
-            if not receiver.poll(patience):
+            if not answers(receiver, child.pid or 0, patience):
                 known[now] = {"over": patience}
                 break
             what, name, result = receiver.recv()
@@ -368,6 +439,8 @@ class Targets:
 
     lines: list[str] = attrs.field(factory=list)
     missed: list[str] = attrs.field(factory=list)
+    # As `write_json` takes them.
+    content: list[dict[str, Any]] = attrs.field(factory=list)
 
     def check(self, promise: str, cases: Iterable[tuple[str, Any, bool | None]]) -> None:
         """`cases` are (where, value, kept); kept is None where a limit or a failure leaves it
@@ -375,11 +448,27 @@ class Targets:
         cases = list(cases)
         kept = sum(1 for case in cases if case[2])
         self.lines.append(f"{promise}: {kept} of {len(cases)}" + ("" if cases else " (not run)"))
+        misses = []
         for where, value, fine in cases:
             if not fine:
                 unknown = "not measured" if value is None else "undecided"
                 word = unknown if fine is None else "MISSED"
                 self.missed.append(f"{word}: {promise}: {where}: {cell(value)}")
+                misses.append({"word": word.lower(), "where": where, "value": cell(value)})
+        about = {"target": promise, "kept": kept, "cases": len(cases), "misses": misses}
+        self.content.append(about)
+
+    def check_certified(
+        self, cases: Iterable[tuple[str, float | None]], promise: str | None = None
+    ) -> None:
+        """`cases` are (where, the largest residual of a certificate)."""
+        self.check(
+            promise or f"certificate <= {CERTIFIED:g}, every row",
+            [
+                (where, worst, None if worst is None else worst <= CERTIFIED)
+                for where, worst in cases
+            ],
+        )
 
     def print(self) -> None:
         """The promises with how many cases keep them, then every case that does not."""
@@ -411,7 +500,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-RULES = f"after a warm-up, a process a row; median of 3 below {SHORT:g} s"
+RULES = f"after a warm-up, a process for each row; median of 3 below {SHORT:g} s"
 
 
 def print_machine(rules: str = RULES) -> None:
@@ -420,7 +509,7 @@ def print_machine(rules: str = RULES) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     print(f"{about['cpu']}, {about['cores']} cores, {about['system']}")
     print(versions)
-    print(f"one thread for all (BLAS and numba limited to 1), {rules}")
+    print(f"processor time of one thread (BLAS and numba limited to 1), {rules}")
 
 
 def plain(value: Any) -> Any:
@@ -451,33 +540,88 @@ def read_rows(files: Iterable[Path], amounts: Iterable[str]) -> list[dict[str, A
     return rows
 
 
+@cache
+def commit() -> str | None:
+    """The commit of this checkout, with "+" if what is measured has been changed since."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        changed = git("status", "--porcelain", "--", *MEASURED, "benchmarks/*.py")
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
+    return None
+
+
+def command() -> str:
+    """The command line of this run, without the names of folders and of files that it writes."""
+    words = iter(sys.argv[1:])
+    shown = ["python", f"benchmarks/{Path(sys.argv[0]).name}"]
+    for word in words:
+        if word in ("--json", "--kept", "--results", "--rows-file"):
+            next(words, None)
+        elif word in ("--data", "--out", "--cache"):
+            next(words, None)
+            shown += [word, "DIR" if word == "--data" else "OUT"]
+        else:
+            shown.append(word)
+    return " ".join(shown)
+
+
+def this_run() -> dict[str, Any]:
+    """What was run, when, and how busy the machine was: the mean number of processes that ran in
+    the last quarter of an hour, ours included."""
+    load = os.getloadavg()[2] if hasattr(os, "getloadavg") else None
+    return {
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": command(),
+        "quick": "--quick" in sys.argv[1:],
+        "load": None if load is None else round(load, 1),
+    }
+
+
 def write_json(file: Path | None, **content: Any) -> None:
-    """Write `content` and the machine; called after every row, so that a broken run leaves its
-    rows."""
+    """Write `content`, the machine and what was run; called after every row, so that a broken run
+    leaves its rows."""
     if file is not None:
-        file.write_text(json.dumps({"machine": machine(), **plain(content)}, indent=1) + "\n")
+        about = {"machine": machine(), "run": this_run()}
+        scratch = file.with_suffix(".part")
+        scratch.write_text(json.dumps({**about, **plain(content)}, indent=1) + "\n")
+        scratch.replace(file)
 
 
-def parser(description: str | None, *, limit: float, quick_limit: float) -> argparse.ArgumentParser:
-    """The options all benchmarks have."""
+def parser(
+    description: str | None, *, limit: float | None = None, quick_limit: float | None = None
+) -> argparse.ArgumentParser:
+    """The options all benchmarks have; --limit and --kept where each row has a process."""
     options = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--quick", action="store_true", help="few and small problems")
     options.add_argument("--json", type=Path, metavar="FILE", help="write all rows to FILE")
-    options.add_argument(
-        "--limit",
-        type=float,
-        metavar="SECONDS",
-        help=f"for each part of a row (default {limit:g}, with --quick {quick_limit:g})",
-    )
-    options.set_defaults(limits=(limit, quick_limit))
+    options.set_defaults(limits=(limit, quick_limit), limit=None, kept=None)
+    if limit is not None:
+        options.add_argument(
+            "--limit",
+            type=float,
+            metavar="SECONDS",
+            help=f"for each part of a row (default {limit:g}, with --quick {quick_limit:g})",
+        )
+        options.add_argument(
+            "--kept", type=Path, metavar="FILE", help="keep every row there, and go on from there"
+        )
     return options
 
 
 def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """Parse the command line and settle the limit."""
+    """Parse the command line, settle the limit and read what is kept."""
     chosen = options.parse_args()
+    if chosen.kept is not None:
+        KEPT.open(chosen.kept)
+    if chosen.limits[0] is None:
+        return chosen
     if chosen.limit is None:
         chosen.limit = chosen.limits[chosen.quick]
     least = (3 + 2 * PAIRS) * SHORT

@@ -38,7 +38,7 @@ CANDIDATES = (5, 10, 20, 50, 100)
 QUICK_CANDIDATES = (5, 10)
 # 40 % of the rows to train on for both kinds, as printed.
 TIMED_PROTOCOL = attrs.evolve(PROTOCOLS["likely"], training=0.4)
-# The toy of the path: two classes of so many rows, the cost of the paper's toy, and a seed with
+# The toy of the path: two classes, the rows of each, the cost of the paper's toy, and a seed with
 # three visible jumps.
 TOY_ROWS, TOY_COST, TOY_SEED = 8, 200.0, 28
 

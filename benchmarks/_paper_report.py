@@ -10,7 +10,7 @@ from _paper import EXACT, METHODS, PRINTED, TABLES, outcome
 
 Rows = Sequence[dict[str, Any]]
 
-# Within so many of the paper's standard deviations a mean is reproduced.
+# A mean is reproduced if it is within this number of the paper's standard deviations.
 WITHIN = 2.0
 PATHS = ("theta", "s")
 TITLES = {

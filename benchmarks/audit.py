@@ -1,6 +1,6 @@
 """Which rows are wrong?  `audit` against cleanlab and its ensembles, SVC margins, neighbours.
 
-    python benchmarks/audit.py --data DIR [--seeds 3] [--jobs 1] [--only labels targets errors size]
+    python benchmarks/audit.py --data DIR [--quick] [--seeds 3] [--jobs 1] [--only ...]
     python benchmarks/audit.py --print          # the tables of results that are there
 
 Everything is planted, so that the truth is known: at most 400 rows of each set (drawn by the seed),
@@ -29,21 +29,17 @@ each set first, then the mean over sets with its standard error.
 
 from __future__ import annotations
 
-import os
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-
-import argparse  # noqa: E402
-import json  # noqa: E402
-import time  # noqa: E402
-import warnings  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
-
-import numpy as np  # noqa: E402
-from _audit_sets import (  # noqa: E402
+import _one_thread  # noqa: F401
+import numpy as np
+from _audit_sets import (
     ABOVE,
     AMOUNTS,
     FLIPS,
@@ -55,33 +51,35 @@ from _audit_sets import (  # noqa: E402
     flipped,
     moved,
 )
-from _audit_tables import print_tables  # noqa: E402
-from _measure import print_machine  # noqa: E402
-from joblib import Parallel, delayed  # noqa: E402
-from sklearn.datasets import make_classification  # noqa: E402
-from sklearn.ensemble import (  # noqa: E402
+from _audit_tables import print_tables
+from _measure import machine, print_machine, this_run
+from joblib import Parallel, delayed
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import HuberRegressor, LogisticRegression, RidgeCV  # noqa: E402
-from sklearn.metrics import average_precision_score, f1_score  # noqa: E402
-from sklearn.model_selection import (  # noqa: E402
+from sklearn.linear_model import HuberRegressor, LogisticRegression, RidgeCV
+from sklearn.metrics import average_precision_score, f1_score
+from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     StratifiedKFold,
     cross_val_predict,
 )
-from sklearn.neighbors import NearestNeighbors  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import SVC  # noqa: E402
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from homotopy_plugins import RobustSVCCV, audit  # noqa: E402
+from homotopy_plugins import RobustSVCCV, audit
 
 ROWS = 400
 ERRORS = ("15%", "30%")
+# Sets of each kind with --quick.
+QUICK_SETS = 3
 COSTS = (0.1, 1.0, 10.0)
 RESULTS = Path(__file__).with_name("results") / "audit.json"
 SIZES = ("2000 x 60", "20000 x 10", "100000 x 10")
@@ -236,12 +234,12 @@ def errors_trial(folder: str, data: str, noise: str, seed: int) -> Result:
             ),
             f"RobustSVCCV, s, {kernel}": RobustSVCCV(kernel=kernel, path="s", Cs=COSTS, cv=folds),
         }
-        for name, machine in machines.items():
+        for name, fitted in machines.items():
             began = time.process_time()
-            machine.fit(train, y)
+            fitted.fit(train, y)
             took = time.process_time() - began
             out[name] = {
-                "error": 1.0 - float(machine.score(test, clean)),
+                "error": 1.0 - float(fitted.score(test, clean)),
                 "processor_seconds": took,
             }
     return out
@@ -290,6 +288,9 @@ def main() -> None:
     options.add_argument("--noise", nargs="+", help="some of what is planted: '15%%' 'swap 5%%'")
     options.add_argument("--results", type=Path, default=RESULTS, help=f"JSON ({RESULTS.name})")
     options.add_argument("--print", action="store_true", help="tables of what is there, no trial")
+    options.add_argument(
+        "--quick", action="store_true", help="one seed, three sets, no large table"
+    )
     asked = options.parse_args()
     results: dict[str, Result] = (
         json.loads(asked.results.read_text()) if asked.results.exists() else {}
@@ -299,12 +300,12 @@ def main() -> None:
             options.error("--data DIR is needed, or --print")
         wanted = [
             (part, asked.data, data, noise, seed)
-            for seed in range(asked.first, asked.first + asked.seeds)
+            for seed in range(asked.first, asked.first + (1 if asked.quick else asked.seeds))
             for part in asked.only
-            for data in TRIALS[part][1]
+            for data in TRIALS[part][1][: QUICK_SETS if asked.quick else None]
             for noise in TRIALS[part][2]
             if asked.noise is None or noise in asked.noise
-            if not (part == "size" and seed > asked.first)
+            if not (part == "size" and (asked.quick or seed > asked.first))
         ]
         open_ = [one for one in wanted if key_of(one[0], *one[2:]) not in results]
         print_machine(f"{asked.jobs} processes")
@@ -314,7 +315,7 @@ def main() -> None:
             delayed(run)(*one) for one in open_
         )
         for k, (key, result) in enumerate(trials):
-            results[key] = result
+            results |= {key: result, "machine": machine(), "run": this_run()}
             text = json.dumps(dict(sorted(results.items())), indent=1)
             scratch = asked.results.with_suffix(".part")
             scratch.write_text(text + "\n")

@@ -14,19 +14,15 @@ trials only.
 
 from __future__ import annotations
 
-import os
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-
-import argparse  # noqa: E402
-import json  # noqa: E402
-import warnings  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
-
-import numpy as np  # noqa: E402
-from _audit_grown import (  # noqa: E402
+import _one_thread  # noqa: F401
+import numpy as np
+from _audit_grown import (
     FLIPS,
     LABELS,
     MOVES,
@@ -34,20 +30,20 @@ from _audit_grown import (  # noqa: E402
     planted_labels,
     planted_targets,
 )
-from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: E402
-from sklearn.linear_model import QuantileRegressor  # noqa: E402
-from sklearn.metrics import average_precision_score, f1_score  # noqa: E402
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import average_precision_score, f1_score
 
-from homotopy_plugins.auditing import amounts, evidence  # noqa: E402
-from homotopy_plugins.auditing.amounts import audit_targets  # noqa: E402
-from homotopy_plugins.auditing.experience import named  # noqa: E402
-from homotopy_plugins.auditing.found import Work  # noqa: E402
-from homotopy_plugins.auditing.jobs import Jobs  # noqa: E402
-from homotopy_plugins.auditing.labels import audit_labels  # noqa: E402
-from homotopy_plugins.auditing.machines import machines_of  # noqa: E402
-from homotopy_plugins.auditing.run import COSTS  # noqa: E402
-from homotopy_plugins.auditing.tables import Table  # noqa: E402
-from homotopy_plugins.auditing.targets import labels_of  # noqa: E402
+from homotopy_plugins.auditing import amounts, evidence
+from homotopy_plugins.auditing.amounts import audit_targets
+from homotopy_plugins.auditing.experience import named
+from homotopy_plugins.auditing.found import Work
+from homotopy_plugins.auditing.jobs import Jobs
+from homotopy_plugins.auditing.labels import audit_labels
+from homotopy_plugins.auditing.machines import machines_of
+from homotopy_plugins.auditing.run import COSTS
+from homotopy_plugins.auditing.tables import Table
+from homotopy_plugins.auditing.targets import labels_of
 
 Array = np.ndarray
 # Evidence and who is wrong, by "table ~ noise ~ seed".

@@ -1,6 +1,6 @@
 """Which path and which rule: errors on clean rows after training on dirty ones.
 
-    python benchmarks/choices.py --data DIR [--seeds 2] [--first 0] [--rows FILE] [--task both]
+    python benchmarks/choices.py --data DIR [--seeds 3] [--kept FILE] [--quick] [--json FILE]
 
 At most 600 training rows of each set (400 where y is numeric), standardised, test rows clean.
 Classification: 15 and 30 % of the training labels turned over.  Regression: 10 % of the targets
@@ -13,33 +13,28 @@ by 4 to 8 (a crowd), or none.  Each with an rbf and a linear kernel:
     ... 1se          the same with rule="one-standard-error"
 
 A difference is paired, averaged over everything of one set, and its standard error is over sets.
-Rows are kept in FILE as they come; those that are there already are not measured again.
+With --kept FILE rows are kept there as they come, and those that are there are not measured again.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _one_thread  # noqa: F401
+import numpy as np
+from _data import read
+from _measure import KEPT, parse, parser, print_machine, write_json
+from _paper import CLASSIFICATION, REGRESSION
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
-import numpy as np  # noqa: E402
-from _measure import print_machine  # noqa: E402
-from _paper import CLASSIFICATION, REGRESSION  # noqa: E402
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import SVC, SVR  # noqa: E402
-from speed import read  # noqa: E402
-
-from homotopy import TraceError  # noqa: E402
-from homotopy_plugins import RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV  # noqa: E402
+from homotopy import TraceError
+from homotopy_plugins import RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV
 
 COSTS = {"labels": (0.01, 0.1, 1.0, 10.0), "targets": (0.1, 1.0, 10.0)}
 LABELS, TARGETS = tuple(CLASSIFICATION), tuple(REGRESSION)
@@ -84,13 +79,13 @@ def measure(folder: str, name: str, trouble: str, kernel: str, seed: int) -> Row
     loss: Callable[[Any], Any] = (lambda f: f != clean) if labels else (lambda f: abs(f - clean))
 
     def fit(called: str, machine: Any) -> Any:
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             machine.fit(X, y)
         except TraceError as error:
             row[f"{called} failed"] = str(error)
             return None
-        row[f"{called} s"] = time.perf_counter() - began
+        row[f"{called} s"] = time.process_time() - began
         row[called] = float(np.mean(loss(machine.predict(X_test))))
         return machine
 
@@ -145,8 +140,8 @@ def table(rows: list[Row], troubles: tuple[str, ...], unit: float) -> None:
         failed = sum(f"{name} failed" in r for r in rows)
         counts = [r[f"{name} outliers"] for r in rows if f"{name} outliers" in r]
         if counts or failed:
-            nobody = sum(count == 0 for count in counts)
-            print(f"{name}: {nobody} of {len(counts)} without an outlier, {failed} declined")
+            none = sum(count == 0 for count in counts)
+            print(f"{name}: {none} of {len(counts)} without an outlier, {failed} declined")
 
 
 def at(row: Row) -> tuple[str, str]:
@@ -164,40 +159,41 @@ def difference(rows: list[Row], one: str, two: str, unit: float) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    options = parser(__doc__)
     options.add_argument("--data", required=True, help="folder of NAME.npz")
-    options.add_argument("--seeds", type=int, default=2, help="random splits of each set")
+    options.add_argument("--seeds", type=int, default=3, help="random splits of each set (3)")
     options.add_argument("--first", type=int, default=0, help="the first seed")
-    options.add_argument("--rows", type=Path, help="where rows are kept, and read from")
+    options.add_argument("--kept", type=Path, help="where rows are kept, and read from")
     options.add_argument("--task", choices=["labels", "targets", "both"], default="both")
-    asked = options.parse_args()
+    asked = parse(options)
     warnings.simplefilter("ignore")
     print_machine("all in one process")
-    kept = asked.rows.read_text().splitlines() if asked.rows and asked.rows.exists() else []
-    rows: list[Row] = [json.loads(line) for line in kept]
-    done = {(r["data"], r["trouble"], r["kernel"], r["seed"]) for r in rows}
     tasks = ("labels", "targets") if asked.task == "both" else (asked.task,)
+    sets = {"labels": LABELS, "targets": TARGETS}
+    if asked.quick:
+        asked.seeds, sets = 1, {task: names[:2] for task, names in sets.items()}
 
     def wanted() -> Iterator[tuple[str, str, str, int]]:
         for seed in range(asked.first, asked.first + asked.seeds):
             for task in tasks:
-                for name in LABELS if task == "labels" else TARGETS:
+                for name in sets[task]:
                     for trouble in TROUBLE[task]:
                         yield from ((name, trouble, kernel, seed) for kernel in ("rbf", "linear"))
 
+    rows: list[Row] = []
     for what in wanted():
-        if what in done:
-            continue
-        rows.append(measure(asked.data, *what))
-        if asked.rows:
-            with asked.rows.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
+        row = KEPT.find(what)
+        if row is None:
+            row = measure(asked.data, *what)
+            KEPT.add(what, row)
+            print(f"{len(rows) + 1:4d}  {' '.join(map(str, what))}", flush=True)
+        rows.append(row)
+        write_json(asked.json, rows=rows)
     for task in tasks:
-        names, unit = (LABELS, 100.0) if task == "labels" else (TARGETS, 100.0)
-        of = [r for r in rows if r["data"] in names]
+        of = [r for r in rows if r["data"] in sets[task]]
         what = "% of clean test rows" if task == "labels" else "mean |r| in % of the spread of y"
         print(f"\n{task}: {what}, {len(of)} settings")
-        table(of, TROUBLE[task], unit)
+        table(of, TROUBLE[task], 100.0)
 
 
 if __name__ == "__main__":

@@ -12,17 +12,17 @@ Packages that are not installed are left out, and said so.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import _one_thread  # noqa: F401
 import numpy as np
 import numpy.typing as npt
-from _measure import print_machine, write_json
+from _data import read, standardised
+from _measure import parse, parser, print_machine, write_json
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.svm import SVC, SVR
 
@@ -42,19 +42,17 @@ SPLITS = {100: 40, 300: 10, 1000: 3}
 
 
 def table(folder: str, name: str) -> tuple[Array, Array]:
-    with np.load(Path(folder) / f"{name}.npz") as stored:
-        X, y = stored["X"].astype(float), stored["y"].astype(float)
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0), y
+    X, y = read(folder, name)
+    return standardised(X), y
 
 
 def clock(work: Callable[[], Any], most: float = 0.3) -> tuple[float, Any]:
     """Seconds and the answer; the median of three where it is short."""
     took, answer = [], None
     while len(took) < 3 and (not took or took[0] < most):
-        begin = time.perf_counter()
+        begin = time.process_time()
         answer = work()
-        took.append(time.perf_counter() - begin)
+        took.append(time.process_time() - begin)
     return float(np.median(took)), answer
 
 
@@ -190,7 +188,7 @@ def reference(
     quantiles, ends = np.full((score.size + 1, 1), LEVEL), (score.min(), 2.0 * score.max())
     count, off, exact, took = 3 if kernel else 20, [], [], 0.0
     for i in range(count):
-        x, begin = new[i : i + 1], time.perf_counter()
+        x, begin = new[i : i + 1], time.process_time()
         if kernel is None:
             value = other.predict(LEVEL, x, lambda cut, _: cut, exact=False)
         else:
@@ -198,7 +196,7 @@ def reference(
             value = binary_search(
                 lambda S, x=x: float(_solve_dual(S, other, x, quantiles, LEVEL)), *ends
             )[0]
-        took += time.perf_counter() - begin
+        took += time.process_time() - begin
         off.append(abs(float(np.squeeze(value)) - found[i]))
         if kernel is not None:
             # The same problem by an interior-point method: at OSQP's tolerance signs are guesses.
@@ -237,11 +235,9 @@ def show(name: str, row: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    options = parser(__doc__)
     options.add_argument("--data", required=True, help="folder of NAME.npz")
-    options.add_argument("--quick", action="store_true", help="n = 100 alone")
-    options.add_argument("--json", type=Path, help="write every row there")
-    asked = options.parse_args()
+    asked = parse(options)
     warnings.simplefilter("ignore", FutureWarning)
     print_machine("all in one process; short times are medians of three")
     peer, author = installed("mapie"), installed("conditionalconformal")

@@ -67,12 +67,10 @@ VALUES = np.linspace(1.0, 0.0, 50)
 RELEVANT = 0.1
 NOISE = 1.0
 
-# Promised: the C-step costs at most this part of DAQP's sweep at these n,
+# Targets: the C-step costs at most PART of DAQP's sweep at the sizes AT, the lasso is no slower
+# than lars_path, and peers agree to AGREE, relative to the largest value.
 PART, AT = 0.2, (1000, 2000)
-# the lasso is no slower than lars_path, peers agree to this, relative to the largest value,
 AGREE = 1e-6
-# and every path is certified to this residual.
-CERTIFIED = 1e-8
 
 YARDSTICKS = """
 measured elsewhere, on other machines (us a break-point):
@@ -146,26 +144,26 @@ def flipped_classes(n: int) -> Array:
 
 def negative_margins(Q: Array) -> npt.NDArray[np.bool_]:
     """The outliers: samples on the wrong side at theta = 1."""
-    nobody = np.zeros(Q.shape[0], dtype=bool)
-    return Homotopy(start_only(FixedPartition(Q, nobody))).trace().response(1.0) < 0.0
+    no_outliers = np.zeros(Q.shape[0], dtype=bool)
+    return Homotopy(start_only(FixedPartition(Q, no_outliers))).trace().response(1.0) < 0.0
 
 
 def sweep_daqp(Q: Array, outlier: npt.NDArray[np.bool_]) -> tuple[float, float, Array]:
     """Seconds to set up and solve once, seconds for all `VALUES`, and alpha at each of them."""
     n = Q.shape[0]
     least = np.zeros(n)
-    begin = time.perf_counter()
+    begin = time.process_time()
     model = daqp.Model()
     model.setup(Q, -np.ones(n), np.zeros((0, n)), np.full(n, C), least)
     model.solve()
-    middle = time.perf_counter()
+    middle = time.process_time()
     alphas = np.empty((VALUES.size, n))
     for k, theta in enumerate(VALUES):
         model.update(bupper=np.where(outlier, theta * C, C), blower=least)
         alphas[k], _, flag, _ = model.solve()
         if flag != 1:
             raise RuntimeError(f"DAQP ended with flag {flag} at theta={theta:g}")
-    return middle - begin, time.perf_counter() - middle, alphas
+    return middle - begin, time.process_time() - middle, alphas
 
 
 def c_step_parts(spec: Spec) -> Mapping[str, Part]:
@@ -414,10 +412,7 @@ def check_targets(c_steps: list[dict[str, Any]], lassos: list[dict[str, Any]]) -
     )
     proofs = [(f"C-step, n = {row['n']}", row["worst"]) for row in c_steps]
     proofs += [(f"lasso, {row['shape']}", row["worst"]) for row in lassos]
-    targets.check(
-        f"certificate <= {CERTIFIED:g}, every row",
-        [(where, worst, None if worst is None else worst <= CERTIFIED) for where, worst in proofs],
-    )
+    targets.check_certified(proofs)
     return targets
 
 
@@ -441,11 +436,14 @@ def main() -> int:
     c_steps: list[dict[str, Any]] = []
     lassos: list[dict[str, Any]] = []
 
+    def write(**more: Any) -> None:
+        write_json(chosen.json, limit=chosen.limit, c_step=c_steps, lasso=lassos, **more)
+
     def note(table: Table, row: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         rows.append(row)
         table.row(row)
         print_trouble(row["parts"])
-        write_json(chosen.json, benchmark="exact", limit=chosen.limit, c_step=c_steps, lasso=lassos)
+        write()
 
     print(f"\nthe C-step alone, outliers fixed, against DAQP at {VALUES.size} values of theta")
     C_STEP.head()
@@ -458,7 +456,9 @@ def main() -> int:
     for rows_columns in shapes:
         note(LASSO, lasso_row(rows_columns, chosen.limit), lassos)
     print(YARDSTICKS)
-    check_targets(c_steps, lassos).print()
+    targets = check_targets(c_steps, lassos)
+    targets.print()
+    write(targets=targets.content)
     return 0
 
 

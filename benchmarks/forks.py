@@ -11,20 +11,22 @@ intercept and gamma = 1/d is traced to one point and forked there.  Processor ti
     off       the largest difference from refits by libsvm at tol=1e-10, 20 rows
     certified 20 of the optima without a row, by the certificate
 
-Set OMP_NUM_THREADS=1 (and that of your BLAS): processor time of idle threads counts too.
+    python benchmarks/forks.py --data DIR [--quick] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import _one_thread  # noqa: F401
 import numpy as np
 import numpy.typing as npt
+from _data import read, standardised
+from _measure import Targets, parse, parser, print_machine, write_json
 from sklearn.svm import SVR
 
 from homotopy import Homotopy
@@ -35,16 +37,18 @@ Array = npt.NDArray[np.float64]
 
 NAMES = ("bodyfat", "mpg", "housing", "abalone", "winequality-red", "winequality-white", "cpusmall")
 EPSILON = 0.1
+ROWS, COSTS = 1000, (1.0, 10.0, 100.0)
+QUICK_ROWS, QUICK_COSTS, QUICK_NAMES = 300, (1.0,), NAMES[:3]
+# The target: all rows left out, in fits of libsvm.
+MOST_FITS = 15.0
+CERTIFICATES = 20
 
 
-def table(file: Path, rows: int) -> tuple[Array, Array]:
+def table(folder: Path, name: str, rows: int) -> tuple[Array, Array]:
     """Standardised rows and targets, drawn with a fixed seed."""
-    with np.load(file, allow_pickle=False) as data:
-        X, y = data["X"].astype(float), data["y"].astype(float)
+    X, y = read(folder, name)
     some = np.random.default_rng(0).permutation(y.size)[:rows]
-    X, y = X[some], y[some]
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), (y - y.mean()) / y.std()
+    return standardised(X[some]), (y[some] - y[some].mean()) / y[some].std()
 
 
 def timed(work: Callable[[], Any], times: int = 1) -> float:
@@ -89,7 +93,7 @@ def measured(X: Array, y: Array, C: float) -> dict[str, float]:
     add()
     added = timed(add) / 50
     off, proven = 0.0, 0
-    for row in rows[:20]:
+    for row in rows[:CERTIFICATES]:
         rest = np.arange(y.size) != row
         refit = SVR(**machine, tol=1e-10).fit(X[rest], y[rest])
         off = max(off, abs(float(refit.predict(X[[row]])[0]) - float(left.response[row])))
@@ -112,36 +116,51 @@ def measured(X: Array, y: Array, C: float) -> dict[str, float]:
     }
 
 
+def check_targets(rows: list[dict[str, Any]]) -> Targets:
+    targets = Targets()
+    targets.check(
+        f"all rows left out within {MOST_FITS:g} fits",
+        [
+            (f"{r['data']}, C = {r['C']:g}", r["loo"] / r["fit"], r["loo"] <= MOST_FITS * r["fit"])
+            for r in rows
+        ],
+    )
+    targets.check(
+        f"{CERTIFICATES} of {CERTIFICATES} optima without a row certified",
+        [(f"{r['data']}, C = {r['C']:g}", r["proven"], r["proven"] == CERTIFICATES) for r in rows],
+    )
+    return targets
+
+
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--data", type=Path, required=True, help="folder of .npz tables (X, y)")
-    options.add_argument("--rows", type=int, default=1000)
-    options.add_argument("--C", type=float, nargs="+", default=[1.0, 10.0])
-    options.add_argument("--names", nargs="+", default=list(NAMES))
-    given = options.parse_args()
-    print(
-        "| table | C | n | vectors | active | fit ms | fork ms | all left out | with 50 new rows | "
-        "ms a row | push ms | restore ms | add + restore ms | off libsvm | certified |"
-    )
-    print("|---" * 15 + "|")
-    for name in given.names:
-        file = given.data / f"{name}.npz"
-        if not file.exists():
-            print(f"{name}: no such table in {given.data}", file=sys.stderr)
-            continue
-        X, y = table(file, given.rows)
-        for C in given.C:
-            r = measured(X, y, C)
+    options = parser(__doc__)
+    options.add_argument("--data", type=Path, required=True, help="folder of NAME.npz")
+    options.add_argument("--rows", type=int, help=f"of each table, at most ({ROWS})")
+    options.add_argument("--C", type=float, nargs="+", help="costs (1, 10 and 100)")
+    options.add_argument("--names", nargs="+", help="these tables only")
+    chosen = parse(options)
+    names = chosen.names or (QUICK_NAMES if chosen.quick else NAMES)
+    for name in names:
+        if not (chosen.data / f"{name}.npz").is_file():
+            options.error(f"--data: there is no {name}.npz in {chosen.data}")
+    print_machine("all in one process")
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        X, y = table(chosen.data, name, chosen.rows or (QUICK_ROWS if chosen.quick else ROWS))
+        for C in chosen.C or (QUICK_COSTS if chosen.quick else COSTS):
+            r: dict[str, Any] = {"data": name, "C": C} | measured(X, y, C)
+            rows.append(r)
+            write_json(chosen.json, rows=rows)
             print(
-                f"| {name} | {C:g} | {r['n']:.0f} | {r['vectors']:.0f} | {r['active']:.0f} | "
-                f"{1e3 * r['fit']:.1f} | {1e3 * r['fork']:.1f} | {r['loo'] / r['fit']:.1f} fits | "
-                f"{r['at'] / r['fit']:.1f} fits | {1e3 * r['loo'] / max(r['vectors'], 1):.2f} | "
-                f"{1e3 * r['push']:.2f} | {1e3 * r['restore']:.2f} | {1e3 * r['add']:.2f} | "
-                f"{r['off']:.0e} | {r['proven']:.0f}/20 |",
+                f"{name:18} C {C:5g}  n {r['n']:5d}  active {r['active']:4d}  "
+                f"fit {1e3 * r['fit']:7.1f} ms  all left out {r['loo'] / r['fit']:5.1f} fits  "
+                f"push {1e3 * r['push']:.2f}  restore {1e3 * r['restore']:.2f}  "
+                f"add {1e3 * r['add']:.2f} ms  off {r['off']:.0e}  certified {r['proven']}",
                 flush=True,
-            )  # fmt: skip
+            )
+    targets = check_targets(rows)
+    targets.print()
+    write_json(chosen.json, rows=rows, targets=targets.content)
     return 0
 
 

@@ -3,22 +3,22 @@
 Each row is one problem: our trace and our whole certificate, the peer's time for what it does of
 the same work, and how far the two answers are apart.  All in one process, one thread.
 
-    python benchmarks/l1_paths.py            everything, about two minutes
-    python benchmarks/l1_paths.py --quick    smaller problems
+    python benchmarks/l1_paths.py [--quick] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+import _one_thread  # noqa: F401
 import numpy as np
 import numpy.typing as npt
 import osqp
 import scipy.sparse as sp
+from _measure import parse, parser, print_machine, write_json
 from sklearn.linear_model import enet_path, lars_path
 
 from homotopy import Homotopy, LossModel, Path, compile_now
@@ -27,31 +27,47 @@ from homotopy_plugins import CappedL1, ElasticNet, Lasso, TrendFilter
 Array = npt.NDArray[np.float64]
 # Values of lam at which solvers of one problem at a time are asked.
 GRID = 50
+# Every row that was measured, in the order of the table.
+ROWS: list[dict[str, Any]] = []
 
 
 def timed(work: Callable[[], Any], repeats: int = 3) -> tuple[Any, float]:
-    """The answer and the least time."""
+    """The answer and the least processor time."""
     best = np.inf
     for _ in range(repeats):
-        begin = time.perf_counter()
+        begin = time.process_time()
         answer = work()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     return answer, best
 
 
-def ours(make: Callable[[], LossModel], repeats: int = 3) -> tuple[Path, str, float]:
-    """The path, proved, as a part of a row; the time of model and trace."""
+def ours(make: Callable[[], LossModel], repeats: int = 3) -> tuple[Path, dict[str, Any]]:
+    """The path, proved, and its part of a row: break-points, seconds of model and trace, and of
+    the certificate."""
     path, trace = timed(lambda: Homotopy(make()).trace(), repeats)
     certificate, proof = timed(path.certify, 1)
     assert certificate.ok, str(certificate)
     assert path.complete, path.status.value
-    return path, f"{path.breakpoints.size:6d} | {trace:8.3f} | {proof:7.2f}", trace
+    return path, {"points": path.breakpoints.size, "trace": trace, "certificate": proof}
 
 
-def row(name: str, part: str, trace: float, peer: str, seconds: float, apart: float) -> None:
+def row(
+    model: str,
+    size: str,
+    part: dict[str, Any],
+    peer: str,
+    seconds: float,
+    apart: float,
+    **more: Any,
+) -> None:
+    """Keep a row and print it."""
+    about = {"model": model, "size": size, **more}
+    rest = {"peer": peer, "peer_seconds": seconds, "ratio": seconds / part["trace"]}
+    ROWS.append({**about, **part, **rest, "apart": float(apart)})
     print(
-        f"| {name:34} | {part} | {peer:24} | {seconds:8.3f} | {seconds / trace:7.2f} "
-        f"| {apart:7.1e} |",
+        f"{model + ' ' + size:28} {part['points']:6d} points {part['trace']:8.3f} s, certificate "
+        f"{part['certificate']:6.2f} s; {peer:22} {seconds:8.3f} s, ratio "
+        f"{seconds / part['trace']:7.2f}, apart {apart:.1e}",
         flush=True,
     )
 
@@ -64,23 +80,23 @@ def regression(n: int, p: int) -> tuple[Array, Array]:
 
 def lasso(n: int, p: int) -> None:
     X, y = regression(n, p)
-    path, part, trace = ours(lambda: Lasso(X, y, fraction=1e-3))
+    path, part = ours(lambda: Lasso(X, y, fraction=1e-3))
     floor = path.traced[1] / n
     found, seconds = timed(lambda: lars_path(X, y, method="lasso", alpha_min=floor))
     alphas, _, beta = found
     apart = np.abs(path.solution(np.clip(alphas * n, *path.traced[::-1])) - beta.T).max()
-    row(f"Lasso {n} x {p}", part, trace, "lars_path, whole path", seconds, apart)
+    row("Lasso", f"{n} x {p}", part, "lars_path, whole path", seconds, apart)
     grid = np.geomspace(path.traced[0] * 0.999, path.traced[1], GRID)
     tight: dict[str, Any] = {"l1_ratio": 1.0, "tol": 1e-8, "max_iter": 100_000}
     found, seconds = timed(lambda: enet_path(X, y, alphas=grid / n, **tight))
     apart = np.abs(path.solution(grid) - found[1].T).max()
-    row("", part, trace, f"enet_path, {GRID} lam", seconds, apart)
+    row("Lasso", f"{n} x {p}", part, f"enet_path, {GRID} values", seconds, apart)
 
 
 def elastic_net(n: int, p: int) -> None:
     X, y = regression(n, p)
     ridge = 0.1 * n
-    path, part, trace = ours(lambda: ElasticNet(X, y, ridge=ridge, fraction=1e-3))
+    path, part = ours(lambda: ElasticNet(X, y, ridge=ridge, fraction=1e-3))
     grid = np.geomspace(path.traced[0] * 0.999, path.traced[1], GRID)
 
     def peer() -> Array:
@@ -94,7 +110,7 @@ def elastic_net(n: int, p: int) -> None:
 
     found, seconds = timed(peer)
     apart = np.abs(path.solution(grid) - found).max()
-    row(f"ElasticNet {n} x {p}", part, trace, f"enet_path, {GRID} lam", seconds, apart)
+    row("ElasticNet", f"{n} x {p}", part, f"enet_path, {GRID} values", seconds, apart)
 
 
 def signal(n: int) -> Array:
@@ -105,7 +121,7 @@ def signal(n: int) -> Array:
 
 def trend(n: int, order: int) -> None:
     y = signal(n)
-    path, part, trace = ours(lambda: TrendFilter(y, order=order), 1)
+    path, part = ours(lambda: TrendFilter(y, order=order), 1)
     D = sp.identity(n, format="csc")
     for _ in range(order + 1):
         D = (D[1:] - D[:-1]).tocsc()
@@ -131,15 +147,15 @@ def trend(n: int, order: int) -> None:
     for lam, x in zip(grid, found, strict=True):
         value = 0.5 * np.sum((y - x) ** 2) + lam * np.abs(D @ x).sum()
         excess = max(excess, value / path.objective(lam) - 1.0)
-    knots = np.count_nonzero(path.alpha(path.traced[1]))
-    name = f"TrendFilter {n}, order {order}, {knots} knots"
-    row(name, part, trace, "OSQP 1e-6, 10 lam, excess", seconds, excess)
+    knots = int(np.count_nonzero(path.alpha(path.traced[1])))
+    more = {"order": order, "knots": knots, "end": path.traced[1] / path.traced[0]}
+    row("TrendFilter", f"{n}", part, "OSQP, 10 values", seconds, excess, **more)
 
 
 def capped(n: int, p: int) -> None:
     X, y = regression(n, p + 10)
     X = X[:, :p]
-    path, part, trace = ours(lambda: CappedL1(X, y, cap=0.3))
+    path, part = ours(lambda: CappedL1(X, y, cap=0.3))
     t, lam = path.traced[1], path.model.lam  # type: ignore[attr-defined]
 
     def peer() -> float:
@@ -158,13 +174,13 @@ def capped(n: int, p: int) -> None:
 
     best, seconds = timed(peer, 1)
     apart = path.objective(t) / best - 1.0
-    row(f"CappedL1 {n} x {p}", part, trace, "all branches, one cap", seconds, apart)
+    row("CappedL1", f"{n} x {p}", part, "all branches, one cap", seconds, apart)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="smaller problems")
-    small = 4 if parser.parse_args().quick else 1
+    chosen = parse(parser(__doc__))
+    small = 4 if chosen.quick else 1
+    print_machine("the best of three where runs are short, all in one process")
     compile_now()
     for model in (
         Lasso(*regression(20, 12)),
@@ -172,9 +188,6 @@ def main() -> None:
         CappedL1(*regression(30, 12), cap=1.0),
     ):
         Homotopy(model).trace().certify()
-    heads = ("problem", "break-points", "trace (s)", "certificate (s)", "peer", "peer (s)")
-    print(f"| {' | '.join(heads)} | peer / ours | apart |")
-    print("|---|---|---|---|---|---|---|---|")
     lasso(2000 // small, 200 // small)
     lasso(200, 2000 // small)
     lasso(1000 // small, 1000 // small)
@@ -182,6 +195,7 @@ def main() -> None:
     for order in (0, 1, 2):
         trend(2000 // small, order)
     capped(100, 6)
+    write_json(chosen.json, rows=ROWS)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,12 +42,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
-import attrs  # noqa: E402
-from _measure import machine, plain, print_machine  # noqa: E402
-from _paper import (  # noqa: E402
+import _one_thread  # noqa: F401
+import attrs
+from _data import read
+from _measure import machine, plain, print_machine, this_run
+from _paper import (
     CLASSIFICATION,
     PROTOCOLS,
     REGRESSION,
@@ -56,9 +54,8 @@ from _paper import (  # noqa: E402
     Protocol,
     run_split,
 )
-from _paper_report import page  # noqa: E402
-from speed import read  # noqa: E402
-from tqdm import tqdm  # noqa: E402
+from _paper_report import page
+from tqdm import tqdm
 
 SPLITS = 10
 # Sets with more rows than this get fewer splits unless told otherwise.
@@ -166,11 +163,12 @@ def collect(folder: Path) -> list[dict[str, Any]]:
 
 def report(out: Path) -> None:
     """Write OUT/paper.json, a split per line, and OUT/paper.md, and print the tables."""
-    rows = collect(out)
+    # The page is made of what is kept, so that the file alone gives the same page.
+    rows = rounded(collect(out))
     if rows:
-        lines = ",\n".join(json.dumps(rounded(row)) for row in rows)
-        about = json.dumps(machine())
-        (out / "paper.json").write_text(f'{{"machine": {about},\n"rows": [\n{lines}\n]}}\n')
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        about = f'"machine": {json.dumps(machine())},\n"run": {json.dumps(this_run())}'
+        (out / "paper.json").write_text(f'{{{about},\n"rows": [\n{lines}\n]}}\n')
         text = "\n".join(page(rows))
         (out / "paper.md").write_text(text + "\n")
         print(text)

@@ -1,34 +1,30 @@
 """Parametric programs against DAQP, and frontiers against cvxcla.
 
-    python benchmarks/parametric_qp.py --data DIR [--json FILE]
+    python benchmarks/parametric_qp.py --data DIR [--quick] [--json FILE]
 
-DIR holds ``chain80.npz`` and ``diesel.npz``, two sequences of the Online QP Benchmark Collection
-(coin-or/qpOASES, branch misc, testingdata/cpp/oqp) with its arrays as named there: H, g, A, lb, ub,
-lbA, ubA, x_opt; a bound of 1e15 or more is none.  Every two consecutive programs are one path. It
-must end in the published x, be certified and have no more break-points than the collection's own
-test allows a hot start of qpOASES working-set changes.  Without --data only what is generated here
-is measured.  Times are processor times of one thread, after a warm-up; DAQP keeps its workspace
-from one program to the next and so starts warm.
+DIR, or DIR/oqp, holds ``chain80.npz`` and ``diesel.npz``, two sequences of the Online QP Benchmark
+Collection (coin-or/qpOASES, branch misc, testingdata/cpp/oqp) with its arrays as named there: H, g,
+A, lb, ub, lbA, ubA, x_opt; a bound of 1e15 or more is none.  Every two consecutive programs are one
+path. It must end in the published x, be certified and have no more break-points than the
+collection's own test allows a hot start of qpOASES working-set changes.  Without --data only what
+is generated here is measured.  Times are processor times of one thread, after a warm-up; DAQP keeps
+its workspace from one program to the next and so starts warm.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import time
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[_name] = "1"
+import _one_thread  # noqa: F401
+import daqp
+import numpy as np
+from _measure import Table, Targets, parse, parser, print_machine, write_json
 
-import daqp  # noqa: E402
-import numpy as np  # noqa: E402
-from _measure import Table, Targets, print_machine, write_json  # noqa: E402
-
-from homotopy import Homotopy  # noqa: E402
-from homotopy_plugins import EfficientFrontier, ParametricQP  # noqa: E402
+from homotopy import Homotopy
+from homotopy_plugins import EfficientFrontier, ParametricQP
 
 try:
     from cvxcla import CLA
@@ -257,12 +253,12 @@ def clock(run: Any) -> float:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = parser(__doc__)
     options.add_argument("--data", type=Path, metavar="DIR", help="where chain80 and diesel are")
-    options.add_argument("--json", type=Path, metavar="FILE", help="write all rows to FILE")
-    chosen = options.parse_args()
+    chosen = parse(options)
+    folder = chosen.data
+    if folder is not None and (folder / "oqp").is_dir():
+        folder = folder / "oqp"
     print_machine("after a warm-up; medians")
     program(5, 5), frontier(5, 1)
     rows: dict[str, list[dict[str, Any]]] = {"sequences": [], "programs": [], "frontiers": []}
@@ -272,23 +268,25 @@ def main() -> None:
         rows[kind].append(row)
         write_json(chosen.json, **rows)
 
-    if chosen.data is not None:
+    if folder is not None:
         print(
             "\nfrom each program of a published sequence to the next (ms for one path, one program)"
         )
         SEQUENCES.head()
-        for name in ALLOWED:
-            add("sequences", SEQUENCES, sequence(chosen.data / f"{name}.npz"))
+        for name in list(ALLOWED)[:1] if chosen.quick else ALLOWED:
+            add("sequences", SEQUENCES, sequence(folder / f"{name}.npz"))
     print("\nall vectors moving: the whole path against 50 programs")
     PROGRAMS.head()
-    for n, m in SIZES:
+    for n, m in SIZES[:2] if chosen.quick else SIZES:
         add("programs", PROGRAMS, program(n, m))
     print("\nefficient frontiers")
     FRONTIERS.head()
-    for n in ASSETS:
+    for n in ASSETS[:2] if chosen.quick else ASSETS:
         for groups in (0, 3):
             add("frontiers", FRONTIERS, frontier(n, groups))
-    judge(rows).print()
+    targets = judge(rows)
+    targets.print()
+    write_json(chosen.json, **rows, targets=targets.content)
 
 
 def judge(rows: dict[str, list[dict[str, Any]]]) -> Targets:

@@ -10,16 +10,13 @@ the whole path against that of the grid, both after compiling.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import time
 import warnings
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+import _one_thread  # noqa: F401
 import numpy as np
+from _measure import parse, parser, print_machine, write_json
 from skglm.datafits import Quadratic
 from skglm.penalties import SCAD as PeerSCAD
 from skglm.penalties import MCPenalty
@@ -63,17 +60,17 @@ def row(kind: Any, shape: float, n: int, p: int, rho: float, seeds: range, grid:
     counts, ours, theirs, jumps = np.zeros(3, int), 0.0, 0.0, 0
     for seed in seeds:
         X, y = design(n, p, rho, seed)
-        begun = time.perf_counter()
+        begun = time.process_time()
         path = Homotopy(
             kind(X, y, fraction=0.01, **{"gamma" if kind is MCP else "a": shape})
         ).trace()
-        ours += time.perf_counter() - begun
+        ours += time.process_time() - begun
         assert path.complete
         assert path.certify().ok
         lams = np.geomspace(path.traced[0] * (1.0 - 1e-9), path.traced[1], grid)
-        begun = time.perf_counter()
+        begun = time.process_time()
         found = peer(kind, shape, X, y, lams)
-        theirs += time.perf_counter() - begun
+        theirs += time.process_time() - begun
         jumps += len(path.jumps)
         for lam, b in zip(lams, found, strict=True):
             a, c = (objective(kind, shape, lam, X, y, v) for v in (path.solution(lam), b))
@@ -87,10 +84,8 @@ def row(kind: Any, shape: float, n: int, p: int, rho: float, seeds: range, grid:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json")
-    given = parser.parse_args()
+    given = parse(parser(__doc__))
+    print_machine("after compiling, every time measured once, all in one process")
     warnings.simplefilter("ignore")
     sizes, seeds = (SIZES[:2], range(1)) if given.quick else (SIZES, range(3))
     for kind, shape in SHAPES:
@@ -103,6 +98,7 @@ def main() -> None:
                 for kind, shape in SHAPES:
                     r = row(kind, shape, n, p, rho, seeds if p < 1000 else range(1), grid)
                     rows.append(r)
+                    write_json(given.json, rows=rows)
                     print(
                         f"{r['model']:5} {shape:5g} {n:4d} {p:5d} {rho:4g} {grid:4d}  "
                         f"{r['better']:6d} {r['equal']:5d} {r['worse']:5d} {r['jumps']:6.1f} "
@@ -113,9 +109,6 @@ def main() -> None:
         some = [r for r in rows if (r["p"] < r["n"]) == few and r["grid"] == GRIDS[0]]
         totals = {k: sum(r[k] for r in some) for k in ("better", "equal", "worse")}
         print("p < n" if few else "p > n", totals)
-    if given.json:
-        with open(given.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whole paths of the further ramp losses against a peer that solves 50 values one by one.
 
-    OMP_NUM_THREADS=1 python benchmarks/ramps.py
+    python benchmarks/ramps.py [--quick] [--json FILE]
 
 Peers: libsvm's SVR on a grid of epsilon; scikit-learn's linear program and OSQP on a grid of tau;
 kernel ridge on the rows kept (truncated squares); CCCP, each value warm from the one before, for
@@ -16,9 +16,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import _one_thread  # noqa: F401
 import numpy as np
 import osqp
 import scipy.sparse as sp
+from _measure import parse, parser, print_machine, write_json
 from sklearn.datasets import load_diabetes, make_moons
 from sklearn.linear_model import QuantileRegressor
 from sklearn.preprocessing import scale
@@ -35,16 +37,18 @@ from homotopy_plugins import (
 )
 
 Make = Callable[[], Any]
-VALUES = 50
+# Values of the parameter that a peer solves, and rows of the diabetes table with --quick.
+VALUES, QUICK_ROWS = 50, 150
+ROWS: list[dict[str, Any]] = []
 
 
 def best(run: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds of the best of three runs, and what the last returned."""
     seconds = []
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = time.process_time()
         found = run()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
         if seconds[0] > 10.0:
             break
     return min(seconds), found
@@ -83,7 +87,7 @@ def convex(name: str, make: Make, peer: str, solve: Callable[[Any], Any], X: Any
     values = grid(path)
     theirs, found = best(lambda: solve(values))
     gap = np.abs(path.decision_function(X, values) - found).max()
-    tell(name, path, ours, peer, theirs, f"{gap:.1e}")
+    tell(name, path, ours, peer, theirs, {"apart": float(gap)})
 
 
 def nonconvex(name: str, make: Make) -> None:
@@ -93,28 +97,44 @@ def nonconvex(name: str, make: Make) -> None:
     lower = (path.objective(values) - found.objectives) / np.abs(found.objectives)
     same = float(np.mean(np.abs(lower) <= 1e-5))
     better, worse = float(np.mean(lower < -1e-5)), float(np.mean(lower > 1e-5))
-    tell(name, path, ours, "CCCP", theirs,
-         f"same {same:.0%}, lower {better:.0%}, higher {worse:.0%}")  # fmt: skip
+    tell(name, path, ours, "CCCP", theirs, {"same": same, "lower": better, "higher": worse})
 
 
-def tell(name: str, path: Any, ours: float, peer: str, theirs: float, agreement: str) -> None:
-    proof = "yes" if path.complete and path.certify().ok else "NO"
+def tell(
+    name: str, path: Any, ours: float, peer: str, theirs: float, agreement: dict[str, float]
+) -> None:
+    """Keep a row and print it."""
+    ROWS.append(
+        {
+            "path": name,
+            "points": path.breakpoints.size,
+            "jumps": len(path.jumps),
+            "certified": bool(path.complete and path.certify().ok),
+            "ours": ours,
+            "peer": peer,
+            "theirs": theirs,
+            **agreement,
+        }
+    )
+    told = ", ".join(f"{key} {value:.2g}" for key, value in agreement.items())
+    proof = "certified" if ROWS[-1]["certified"] else "NOT CERTIFIED"
     print(
-        f"| {name} | {path.breakpoints.size} | {len(path.jumps)} | {proof} | {1e3 * ours:.0f} | "
-        f"{peer} | {1e3 * theirs:.0f} | {theirs / ours:.1f} | {agreement} |",
+        f"{name:34} {path.breakpoints.size:5d} points, {len(path.jumps):3d} jumps, {proof}, "
+        f"{1e3 * ours:.0f} ms; {peer} {1e3 * theirs:.0f} ms, ratio {theirs / ours:.1f}; {told}",
         flush=True,
     )
 
 
 def main() -> None:
+    chosen = parse(parser(__doc__))
+    print_machine("the best of three, all in one process")
     compile_now()
     X, y = load_diabetes(return_X_y=True)
+    if chosen.quick:
+        X, y = X[:QUICK_ROWS], y[:QUICK_ROWS]
     X, y = scale(X), scale(y)
     n = y.size
     print(f"diabetes, n = {n}; moons, n = 400; {VALUES} values for the peer\n")
-    print("| path | break-points | jumps | certified | ms | peer | ms at 50 values | ratio | "
-          "agreement |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|")
     rbf = {"kernel": "rbf", "gamma": 0.1, "fit_intercept": True}
     line = {"kernel": "linear", "fit_intercept": True}
 
@@ -148,6 +168,7 @@ def main() -> None:
                     gamma=2.0, fit_intercept=True)  # fmt: skip
     nonconvex("semi-supervised", moons)
     nonconvex("semi-supervised, balanced", partial(moons, balance=True))
+    write_json(chosen.json, n=n, values=VALUES, rows=ROWS)
 
 
 if __name__ == "__main__":

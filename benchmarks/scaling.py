@@ -50,7 +50,7 @@ FLIPPED = 0.15
 APART = 2.0
 C = 1.0
 
-# Promised: time grows no faster than this power of n (upper half of the sizes, theta-path),
+# Targets: time grows no faster than this power of n (upper half of the sizes, theta-path),
 EXPONENT = {"rbf": 2.2, "linear": 1.3}
 # and this many samples with a linear kernel stay within this memory.
 LARGE, LARGE_MB = 200_000, 2048.0
@@ -203,15 +203,17 @@ def main() -> int:
                 TABLE.row(row)
                 print_trouble(row["parts"])
                 write = {"limit": chosen.limit, "rows": rows + here, "exponents": fits}
-                write_json(chosen.json, benchmark="scaling", **write)
+                write_json(chosen.json, **write)
                 if value(row, "total") is None:
                     print(f"  stopped at n = {n}: no larger one was tried")
                     here += [{"kernel": kernel, "path": path, "n": m} for m in sizes if m > n]
                     break
             fits.append(print_exponents(kernel, path, here))
             rows += here
-    write_json(chosen.json, benchmark="scaling", limit=chosen.limit, rows=rows, exponents=fits)
-    check_targets(rows, fits).print()
+    targets = check_targets(rows, fits)
+    targets.print()
+    write = {"limit": chosen.limit, "rows": rows, "exponents": fits, "targets": targets.content}
+    write_json(chosen.json, **write)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Model selection: exact curves over a grid of C against libsvm on the same grid; what reuse gives.
 
-    python benchmarks/selection.py --data DIR [--quick]
+    python benchmarks/selection.py --data DIR [--quick] [--json FILE]
 
 The training rows of speed.py with what is planted there, at most 1500 of them; 5 values of C, 5
 folds, one process.  First the whole search: `RobustSVCCV` or `RobustSVRCV` along theta and s, refit
@@ -12,23 +12,19 @@ its own; of a fold, from the solution on all rows with the others removed over e
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _one_thread  # noqa: F401
+import numpy as np
+from _measure import parse, parser, print_machine, write_json
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.svm import SVC, SVR
+from speed import REGRESSION, training_part
 
-import numpy as np  # noqa: E402
-from _measure import print_machine  # noqa: E402
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold  # noqa: E402
-from sklearn.svm import SVC, SVR  # noqa: E402
-from speed import REGRESSION, training_part  # noqa: E402
-
-from homotopy import Homotopy  # noqa: E402
-from homotopy_plugins import HingeRamp, LADRamp, RobustSVCCV, RobustSVRCV  # noqa: E402
+from homotopy import Homotopy
+from homotopy_plugins import HingeRamp, LADRamp, RobustSVCCV, RobustSVRCV
 
 COSTS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DATA = ("BreastCancerDiagnostic", "AustralianCredit", "spambase", "housing", "abalone")
@@ -36,9 +32,9 @@ ROWS, QUICK_ROWS = 1500, 300
 
 
 def clock(work: Callable[..., Any], *given: Any, **options: Any) -> tuple[float, Any]:
-    began = time.perf_counter()
+    began = time.process_time()
     result = work(*given, **options)
-    return time.perf_counter() - began, result
+    return time.process_time() - began, result
 
 
 def starts(model: Any, guesses: dict[float, Any] | None, chained: bool) -> tuple[float, dict]:
@@ -70,25 +66,13 @@ def reuse(kind: type, X: np.ndarray, y: np.ndarray, kernel: str, kept: np.ndarra
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    options = parser(__doc__)
     options.add_argument("--data", required=True, help="folder of NAME.npz")
-    options.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows of each set")
-    asked = options.parse_args()
+    asked = parse(options)
     print_machine("all in one process, every time measured once")
-    head = (
-        "data",
-        "kernel",
-        "n",
-        "libsvm s",
-        "theta s",
-        "ratio",
-        "s s",
-        "ratio",
-        "along C",
-        "folds",
-    )
-    print(f"{head[0]:24s}{head[1]:8s}{head[2]:>6s}" + "".join(f"{name:>10s}" for name in head[3:]))
-    ratios = []
+    head = ("libsvm s", "theta s", "ratio", "s s", "ratio", "along C", "folds")
+    print(f"{'data':24s}{'kernel':8s}{'n':>6s}" + "".join(f"{name:>10s}" for name in head))
+    rows: list[dict[str, Any]] = []
     for name in DATA:
         spec = {"folder": asked.data, "data": name, "rows": QUICK_ROWS if asked.quick else ROWS}
         X, y = training_part(spec)
@@ -107,11 +91,14 @@ def main() -> None:
                 ours = search(Cs=COSTS, gammas=("auto",), kernel=kernel, path=path, cv=folds)
                 took, _ = clock(ours.fit, X, y)
                 row += [took, took / libsvm]
-            ratios.append((row[2], row[4]))
             row += reuse(kind, X, y, kernel, kept)
+            names = ("libsvm", "theta", "theta_ratio", "s", "s_ratio", "along_C", "folds")
+            about = {"data": name, "kernel": kernel, "n": y.size}
+            rows.append(about | dict(zip(names, row, strict=True)))
+            write_json(asked.json, rows=rows)
             cells = "".join(f"{value:10.3g}" for value in row)
             print(f"{name:24s}{kernel:8s}{y.size:6d}{cells}", flush=True)
-    mean = np.exp(np.log(ratios).mean(axis=0))
+    mean = np.exp(np.log([(r["theta_ratio"], r["s_ratio"]) for r in rows]).mean(axis=0))
     print(f"geometric means of the ratios: theta {mean[0]:.2f}, s {mean[1]:.2f}")
 
 

@@ -36,8 +36,9 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+from _data import read, standardised
 from _measure import (
+    CERTIFIED,
     PAIRS,
     SHORT,
     Part,
@@ -84,8 +85,8 @@ QUANTILE = 0.9
 
 @attrs.frozen
 class Chosen:
-    """How a data set is used: the part of its rows (at most so many), the parts of the labels that
-    are flipped, each a level of its own (None: regression), and the kernels."""
+    """How a data set is used: the part of its rows to train on (`rows` at most), the parts of the
+    labels to flip, each a level of its own (None: regression), and the kernels."""
 
     training: float = TRAINING
     flips: tuple[float | None, ...] = (FLIPPED,)
@@ -120,17 +121,15 @@ AMOUNTS = (
     *(f"cccp{count}{per}" for count in GRIDS for per in ("", "/ours")),
 )
 
-# Promised: the whole path within so many fits of libsvm (geometric mean over the rows of a path),
+# Targets.  The whole path in fits of libsvm, geometric mean over the rows of a path:
 FITS = {"theta": 1.5, "s": 2.5}
-# no row above so many, and none unfinished,
+# No row above this number of fits, and none unfinished.
 MOST_FITS = 8.0
-# the share of Python in a trace at most this where n is about so large, within `ABOUT`,
+# The share of Python in a trace, at most, by the size of the problem (within `ABOUT`):
 PYTHON = {400: 0.25, 1235: 0.15}
 ABOUT = 0.2
-# CCCP over so many values costs at least so many theta-paths, on every row,
+# What CCCP costs at least, in theta-paths, by its number of values; on every row:
 CCCP_COST = {5: 1.0, 100: 10.0}
-# and every path is certified to this residual.
-CERTIFIED = 1e-8
 
 TABLE = Table(
     (
@@ -165,16 +164,6 @@ TABLE = Table(
 # ---------------------------------------------------------------------- data and models
 
 
-def read(folder: str, name: str) -> tuple[Array, Array]:
-    """X dense and y from NAME.npz, which holds X and y, or the parts of a CSR matrix and y."""
-    with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as stored:
-        y = stored["y"].astype(float)
-        if "X" in stored.files:
-            return stored["X"].astype(float), y
-        parts = (stored["data"].astype(float), stored["indices"], stored["indptr"])
-        return sp.csr_matrix(parts, shape=tuple(stored["shape"])).toarray(), y
-
-
 def training_part(spec: Spec) -> tuple[Array, Array]:
     """The rows that are fitted, with wrong labels or outliers planted; `spec` may say which part of
     the rows ("training"), how many wrong labels ("flips") and which "seed"."""
@@ -191,9 +180,7 @@ def training_part(spec: Spec) -> tuple[Array, Array]:
         X[planted] += rng.uniform(-2.0, 2.0, (planted.size, d))
         y[planted] += rng.normal(0.0, 10.0, planted.size)
         return X, y
-    spread = X.std(axis=0)
-    X = (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    X[:, spread == 0.0] = 0.0
+    X = standardised(X)
     y[rng.choice(n, round(spec.get("flips", FLIPPED) * n), replace=False)] *= -1.0
     return X, y
 
@@ -557,11 +544,13 @@ def show(row: Mapping[str, Any]) -> None:
     print_trouble(row["parts"])
 
 
-def report(rows: list[dict[str, Any]]) -> None:
+def report(rows: list[dict[str, Any]]) -> Targets:
     """What all rows say together."""
     print_agreement(rows)
     print_means(rows)
-    check_targets(rows).print()
+    targets = check_targets(rows)
+    targets.print()
+    return targets
 
 
 def main() -> int:
@@ -576,7 +565,7 @@ def main() -> int:
     options.add_argument("--C", nargs="+", type=float)
     options.add_argument("--path", nargs="+", choices=PATHS)
     options.add_argument("--no-cccp", action="store_true", help="against libsvm alone")
-    options.add_argument("--rows", type=int, help="at most so many training rows")
+    options.add_argument("--rows", type=int, help="the largest number of training rows")
     options.add_argument(
         "--flips", nargs="+", type=float, metavar="PART", help="these levels of flipped labels only"
     )
@@ -611,8 +600,9 @@ def main() -> int:
         del row["folder"]
         rows.append(row)
         show(row)
-        write_json(chosen.json, benchmark="speed", limit=chosen.limit, rows=rows)
-    report(rows)
+        write_json(chosen.json, limit=chosen.limit, rows=rows)
+    targets = report(rows)
+    write_json(chosen.json, limit=chosen.limit, rows=rows, targets=targets.content)
     return 0
 
 

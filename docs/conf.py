@@ -19,7 +19,6 @@ version = release = homotopy.__version__
 extensions = [
     "myst_parser",
     "numpydoc",
-    "results",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
     "sphinx.ext.mathjax",

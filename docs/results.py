@@ -1,148 +1,86 @@
-"""Tables made of the JSON that benchmarks wrote, while the site is built.
+"""Write the tables of README, docs and benchmarks/README.md, made of benchmarks/results/.
 
-    ```{results} paper/paper.json
-    :where: table=rbf-svc
-    :by: data
-    :columns: data; n; error.plain; error.robust
-    :names: data; rows; plain; robust
-    ```
+    python docs/results.py            compare; exit code 1 where a page shows something else
+    python docs/results.py --write    write the tables into the pages
+    python docs/results.py --list     every name, and the pages that show it
 
-The file lies in benchmarks/results/.  Its rows are the list under "rows", or the values of a
-mapping whose keys are "a | b | c": these parts are the columns 0, 1 and 2.  Lists are separated by
-semicolons; a column inside an object is named with a dot, `error.plain`.  With `by`, rows that
-agree in those columns are one line: the mean of every number, with its standard error if `se`.  A
-file or a column that is not there leaves a note in its place, and the build goes on.
+A page asks for a table by two lines, and what stands between them is replaced:
+
+    <!-- numbers:speed -->
+    <!-- /numbers:speed -->
+
+The names are those of the functions in benchmarks/_tables_engine.py and _tables_estimators.py, and
+NAME_targets for the targets of a benchmark.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator
+import re
+import sys
 from pathlib import Path
-from typing import Any, ClassVar
 
-from docutils import nodes
-from docutils.parsers.rst import directives
-from sphinx.util.docutils import SphinxDirective
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "benchmarks"))
 
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
+import _tables_engine  # noqa: E402, F401
+import _tables_estimators  # noqa: E402, F401
+from _tables import TABLES  # noqa: E402
 
-
-def rows_of(content: Any) -> list[dict[str, Any]]:
-    """The rows of a file, each flat: inner objects as dotted columns."""
-    if isinstance(content, dict) and "rows" in content:
-        content = content["rows"]
-    if isinstance(content, dict):
-        keyed = [(key, row) for key, row in content.items() if isinstance(row, dict)]
-        content = [
-            {str(k): part.strip() for k, part in enumerate(key.split("|"))} | row
-            for key, row in keyed
-        ]
-    return [dict(flat(row)) for row in content]
+PLACE = re.compile(
+    r"^(?P<open><!-- numbers:(?P<name>[\w-]+) -->)\n(?P<shown>.*?)"
+    r"^(?P<close><!-- /numbers:(?P=name) -->)$",
+    re.M | re.S,
+)
+MARK = re.compile(r"^<!-- /?numbers:([\w-]+) -->$", re.M)
 
 
-def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in row.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value
-
-
-def joined(rows: list[dict[str, Any]], by: list[str], columns: list[str], se: bool) -> list[list]:
-    """One line per row, or per group of rows that agree in `by`."""
-    if not by:
-        return [[shown(row.get(name)) for name in columns] for row in rows]
-    groups: dict[tuple, list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in by), []).append(row)
-    return [[mean([row.get(name) for row in group], se) for name in columns]
-            for group in groups.values()]  # fmt: skip
-
-
-def mean(values: list[Any], se: bool) -> str:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) < len(values) or len(set(map(str, values))) == 1:
-        return shown(values[0]) if len(set(map(str, values))) == 1 else "–"
-    centre, n = sum(numbers) / len(numbers), len(numbers)
-    spread = math.sqrt(sum((v - centre) ** 2 for v in numbers) / max(n - 1, 1) / n)
-    return (
-        f"{shown(centre)}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{spread:.1g}"
-        if se and n > 1
-        else shown(centre)
+def pages() -> list[Path]:
+    """Every page that may hold tables."""
+    found = [ROOT / "README.md", ROOT / "benchmarks" / "README.md"]
+    return found + sorted(
+        page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts
     )
 
 
-def shown(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return ", ".join(map(shown, value)) if isinstance(value, list) else str(value)
+def rendered(text: str, where: str = "the page") -> str:
+    """`text` with every table as it should be."""
+
+    def filled(place: re.Match[str]) -> str:
+        name = place["name"]
+        if name not in TABLES:
+            raise KeyError(f"{where}: no table is called {name!r}; there are {', '.join(TABLES)}")
+        # A blank line on both sides, or Markdown would take the table for a part of the comment.
+        return f"{place['open']}\n\n{TABLES[name]()}\n\n{place['close']}"
+
+    done = PLACE.sub(filled, text)
+    paired = {place["name"] for place in PLACE.finditer(text)}
+    for mark in MARK.finditer(text):
+        if mark[1] not in paired:
+            raise ValueError(f"{where}: <!-- numbers:{mark[1]} --> is not opened and closed")
+    return done
 
 
-def words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(";")]
+def out_of_date() -> list[Path]:
+    """The pages that show something else than the results say."""
+    return [page for page in pages() if rendered(page.read_text(), page.name) != page.read_text()]
 
 
-class Results(SphinxDirective):
-    """The directive `results`."""
-
-    required_arguments = 1
-    option_spec: ClassVar = {
-        "where": directives.unchanged,
-        "by": words,
-        "columns": words,
-        "names": words,
-        "se": directives.flag,
-    }
-
-    def run(self) -> list[nodes.Node]:
-        name = self.arguments[0]
-        file = RESULTS / name
-        self.env.note_dependency(str(file))
-        if not file.exists():
-            return note(f"Not measured yet: benchmarks/results/{name} is not in the repository.")
-        content = json.loads(file.read_text())
-        rows = rows_of(content)
-        for condition in words(self.options.get("where", "")):
-            column, _, value = condition.partition("=")
-            rows = [row for row in rows if not column or shown(row.get(column)) == value]
-        if not rows:
-            return note(f"benchmarks/results/{name} has no rows with {self.options['where']} yet.")
-        wanted = self.options.get("columns") or list(rows[0])
-        names = self.options.get("names") or wanted
-        have = [k for k, column in enumerate(wanted) if any(column in row for row in rows)]
-        columns = [wanted[k] for k in have]
-        lines = joined(rows, self.options.get("by", []), columns, "se" in self.options)
-        made: list[nodes.Node] = [table([names[k] for k in have], lines)]
-        if len(have) < len(wanted):
-            gone = ", ".join(column for column in wanted if column not in columns)
-            made += note(f"benchmarks/results/{name} has nothing under {gone}.")
-        machine = content.get("machine") if isinstance(content, dict) else None
-        if machine:
-            about = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in flat(machine))
-            made.append(nodes.paragraph("", f"benchmarks/results/{name}; {about}."))
-        return made
+def main() -> int:
+    if "--list" in sys.argv[1:]:
+        for name in TABLES:
+            mark = f"<!-- numbers:{name} -->"
+            there = [str(p.relative_to(ROOT)) for p in pages() if mark in p.read_text()]
+            print(f"{name:26} {', '.join(there) or '-'}")
+        return 0
+    old = out_of_date()
+    for page in old:
+        print(f"{page.relative_to(ROOT)}: tables are not those of benchmarks/results/")
+        if "--write" in sys.argv[1:]:
+            page.write_text(rendered(page.read_text(), page.name))
+    if not old:
+        print("every table is that of benchmarks/results/")
+    return 1 if old and "--write" not in sys.argv[1:] else 0
 
 
-def note(text: str) -> list[nodes.Node]:
-    return [nodes.note("", nodes.paragraph("", text))]
-
-
-def table(head: list[str], lines: list[list[str]]) -> nodes.table:
-    group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
-
-    def line(cells: list[str]) -> nodes.row:
-        return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
-
-    group += nodes.thead("", line(head))
-    group += nodes.tbody("", *(line(cells) for cells in lines))
-    return nodes.table("", group)
-
-
-def setup(app: Any) -> dict[str, Any]:
-    app.add_directive("results", Results)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+if __name__ == "__main__":
+    sys.exit(main())

@@ -49,12 +49,12 @@ def main() -> int:
 
     curve = RobustnessCurveDisplay.from_estimator(search)
     simple = curve.curve.earliest(curve.curve.minimum + curve.error)
-    print(f"least loss {curve.curve.minimum:.3f} at s = {search.robustness_:.3f}, ", end="")
-    print(f"within one standard error from s = {simple.t:.3f} on")
+    print(f"least loss {curve.curve.minimum:.3f} at robustness {search.robustness_:.3f}, ", end="")
+    print(f"within one standard error from {curve.scale.robustness(simple.t):.3f} on")
     curve.figure_.savefig(OUT / "robustness_curve.png", dpi=150)
 
     boundary = RobustBoundaryDisplay.from_estimator(search)
-    print(f"boundaries at s = {', '.join(f'{t:.3f}' for t in boundary.robustness)}")
+    print(f"boundaries at robustness {', '.join(f'{r:.3f}' for r in boundary.robustness)}")
     boundary.figure_.savefig(OUT / "robust_boundary.png", dpi=150)
 
     A, target = load_diabetes(return_X_y=True)

@@ -58,7 +58,7 @@ def candidates(kernel: str) -> dict[str, Any]:
         "SVC (one against one)": make_pipeline(StandardScaler(), SVC(kernel=kernel)),
         PLAIN: one_vs_rest(SVC(kernel=kernel)),
         "OneVsRest(RobustSVC), auto": one_vs_rest(RobustSVC(kernel=kernel)),
-        "OneVsRest(RobustSVC), theta 0": one_vs_rest(RobustSVC(kernel=kernel, robustness=0.0)),
+        "OneVsRest(RobustSVC), theta 0": one_vs_rest(RobustSVC(kernel=kernel, robustness=1.0)),
     }
 
 
@@ -109,7 +109,7 @@ def show_outliers() -> list[int]:
     A label 3 that should be 7 is wrong for the machines of 3 and of 7 and right for the others.
     """
     X, truth, given, _, _ = split(0)
-    model = one_vs_rest(RobustSVC(kernel="linear", robustness=0.0)).fit(X, given)
+    model = one_vs_rest(RobustSVC(kernel="linear", robustness=1.0)).fit(X, given)
     machines = model[-1].estimators_
     print("\nThe ten machines, linear kernel, theta = 0, first split: machine.outliers_")
     print(f"{'class':>5}{'outliers':>10}{'of them wrong':>15}{'wrong in all':>14}")
@@ -141,7 +141,7 @@ def search() -> None:
     X, _, given, X_test, y_test = split(0)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     cost = {"onevsrestclassifier__estimator__C": [0.01, 0.1, 1.0]}
-    robustness = {"onevsrestclassifier__estimator__robustness": [1.0, 0.0]}
+    robustness = {"onevsrestclassifier__estimator__robustness": [0.0, 1.0]}
     print("\nGridSearchCV over nested names, linear kernel, first split")
     for machine, grid in (
         (SVC(kernel="linear"), cost),

@@ -82,4 +82,4 @@ figure.savefig(out / "robust_classification.png", dpi=110)
 # %%
 # The path is one of local optima, and no promise of the best one. Four wrong labels more in the
 # same place, and plain and robust machine alike take the batch for the class: the rows are then on
-# the right side of the boundary, and nobody can tell that they are wrong.
+# the right side of the boundary, and nothing shows that they are wrong.

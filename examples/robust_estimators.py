@@ -82,8 +82,8 @@ def path_of(machine: Any) -> Any:
 def warm_up() -> None:
     """Every process loads its compiled loops; keep that out of the times."""
     rows = np.arange(8.0)[:, None]
-    RobustSVC(robustness=0.0).fit(rows, np.arange(8) % 2)
-    RobustSVR(robustness=0.0).fit(rows, np.arange(8.0) % 3)
+    RobustSVC(robustness=1.0).fit(rows, np.arange(8) % 2)
+    RobustSVR(robustness=1.0).fit(rows, np.arange(8.0) % 3)
 
 
 # ---------------------------------------------------------------------- classification

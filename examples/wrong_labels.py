@@ -133,7 +133,7 @@ def rankings(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Scores, RobustSVC
     outside = cross_val_predict(plain, X, y, cv=folds, method="decision_function")
     forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=seed)
     chance = cross_val_predict(forest, X, y, cv=folds, method="predict_proba")[:, 1]
-    robust = RobustSVC(path="s", robustness=0.0).fit(X, y)
+    robust = RobustSVC(path="s", robustness=1.0).fit(X, y)
     report = audit(X, y, cv=folds, random_state=seed)
     scores = {
         AUDIT: by_row(report.columns["row"]),

@@ -5,7 +5,7 @@ parameter t); `Homotopy` follows the local optimum along t and across its discon
 `Path` evaluates it exactly at any t and proves it (`Path.certify`).
 """
 
-from homotopy.analysis import Best, Stays, Truncated, ValidationCurve
+from homotopy.analysis import Best, Occupancy, Truncated, ValidationCurve
 from homotopy.conditional import ConditionalQP, osqp_solver
 from homotopy.engine import Homotopy, Progress, compile_now
 from homotopy.errors import (
@@ -18,14 +18,15 @@ from homotopy.errors import (
     TraceInterrupted,
     UnknownPluginError,
 )
-from homotopy.forking import Fork, LeftOut, Moved, Optimum
+from homotopy.forking import Fork, LeftOut, Moved, Optimum, Way
 from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
 from homotopy.model import Affine, Jump, Knot, LossModel, NewRow, Predictor, Residual, Slope
 from homotopy.path import Certificate, Change, Check, JumpRecord, Path, Segment, Status, Zero
 from homotopy.registry import installed_plugins, load_plugin
+from homotopy.sequence import PathSequence
 from homotopy.tracing import StopAt
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Affine",
@@ -51,22 +52,24 @@ __all__ = [
     "ModelError",
     "Moved",
     "NewRow",
+    "Occupancy",
     "Optimum",
     "Path",
     "PathError",
+    "PathSequence",
     "Predictor",
     "Progress",
     "Residual",
     "Segment",
     "Slope",
     "Status",
-    "Stays",
     "StopAt",
     "TraceError",
     "TraceInterrupted",
     "Truncated",
     "UnknownPluginError",
     "ValidationCurve",
+    "Way",
     "Zero",
     "compile_now",
     "installed_plugins",

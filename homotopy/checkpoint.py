@@ -1,11 +1,11 @@
-"""A trace in a file, from which another process can continue.
+"""Checkpoints: files from which another process can continue a trace.
 
 A checkpoint is the working memory of a trace at a pause, to the last bit: the arrays of the
-tracker, which rows of Q are stored (a sum over the row of one coordinate and one over the rows of
-the others are taken in different orders), and the state of the loop around it.  Pauses change no
-arithmetic, so a resumed trace ends as if it had never stopped.
+tracker, which rows of Q are stored (sums over one stored row and over the rows of others are taken
+in different orders), and the state of the loop around it.  Pauses do not change the arithmetic, so
+a resumed trace ends as if it had never stopped.
 
-It is written uncompressed and replaces the one before as a whole (see `homotopy.path.files`).
+It is written uncompressed and replaces the previous one atomically (see `homotopy.path.files`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from homotopy.tracker.tolerances import Pauses, flattened
 
 __all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
 
-# Seconds that a trace may take to reach a pause once it is asked to stop.
+# Seconds within which a trace should reach a pause after a stop was requested.
 GRACE = 1.0
 STATE, EARLIER = "state.", "earlier."
 WHAT = "a checkpoint"
@@ -60,7 +60,7 @@ _HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "no
 
 
 class Options(Protocol):
-    """What a path depends on besides the model; limits do not count."""
+    """What a path depends on besides the model; limits do not matter."""
 
     @property
     def model(self) -> LossModel: ...
@@ -78,7 +78,7 @@ class Options(Protocol):
 
 @attrs.frozen(eq=False)
 class Trouble:
-    """How an attempt that could not be proven ended.
+    """How an attempt ended that could not be proven.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Trouble:
     no_optimum : bool
         Whether it claims that no optimum exists.
     proven : Path or None
-        As much of what was traced as can be proven.
+        The part of the trace that can be proven.
     """
 
     message: str
@@ -95,18 +95,18 @@ class Trouble:
 
 
 class Kept(Protocol):
-    """A trace: its state as arrays, and how an attempt before it ended."""
+    """A trace: its state as arrays, and how an earlier attempt ended."""
 
     def state(self) -> dict[str, Any]: ...
     def trouble(self) -> Trouble | None: ...
 
 
 def _described(options: Options) -> dict[str, Any]:
-    """The options by name, as they come back from JSON."""
+    """Return the options by name, as JSON will return them."""
     solver = options.solver
     name = getattr(solver, "__qualname__", type(solver).__qualname__)
     said = {"d_step": options.d_step, "solver": f"{solver.__module__}.{name}"}
-    # Pauses change no arithmetic.
+    # Pauses do not change the arithmetic.
     pauses = {field.name for field in attrs.fields(Pauses)}
     for group in ("tolerances", "windows", "tracing"):
         values = flattened(getattr(options, group))
@@ -119,7 +119,7 @@ def _described(options: Options) -> dict[str, Any]:
 
 @attrs.frozen(eq=False)
 class Checkpoint:
-    """What a file holds.
+    """The content of a checkpoint file.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, file: FileName, options: Options) -> Checkpoint:
-        """Read what a `Keeper` wrote; refuse what `options` cannot continue bit for bit."""
+        """Read what a `Keeper` wrote; refuse a file that `options` cannot continue bit for bit."""
         _check_name(file)
         with refusing(file, WHAT):
             archive = Archive(file)
@@ -166,17 +166,17 @@ class Checkpoint:
         return cls(file, arrays, trouble)
 
     def room(self, name: str) -> dict[str, npt.NDArray[Any]]:
-        """The arrays of one part of the trace, by their names there."""
+        """Return the arrays of one part of the trace, by their names there."""
         prefix = f"{name}."
         found = {k: v for k, v in self.arrays.items() if k.startswith(prefix)}
         return {k.removeprefix(prefix): v for k, v in found.items()}
 
     def numbers(self, name: str) -> dict[str, float]:
-        """The same where each array is one number."""
+        """Return the same for a part whose arrays are single numbers."""
         return {k: float(v.reshape(())) for k, v in self.room(name).items()}
 
     def refusing(self) -> contextlib.AbstractContextManager[None]:
-        """Any error inside becomes a `PathError` that names the file."""
+        """Turn any error inside into a `PathError` that names the file."""
         return refusing(self.file, WHAT)
 
 
@@ -223,10 +223,10 @@ def _check_name(file: FileName) -> None:
 
 
 class Keeper:
-    """Writes checkpoints: at intervals, and before a trace stops.
+    """Writes checkpoints, at intervals and before a trace stops.
 
-    Limits, callbacks and Ctrl-C can stop a trace anywhere.  With a keeper it first continues to its
-    next pause (for `GRACE` seconds at most), so that nothing is lost.
+    Limits, callbacks and Ctrl-C can stop a trace anywhere.  With a keeper, the trace first
+    continues to its next pause (for at most `GRACE` seconds), so that nothing is lost.
     """
 
     def __init__(self, file: FileName, every: float, options: Options) -> None:
@@ -235,7 +235,7 @@ class Keeper:
             raise ModelError(f"every: expected a number of seconds, 0 or more, got {every!r}")
         ensure_writable(file)
         self.file, self.every = file, float(every)
-        # Before anything is traced: products of Q must not disturb which rows are stored.
+        # Do this before tracing: products with Q must not change which rows are stored.
         self._mark = Fingerprint.of(Problem.compile(options.model))
         self._header = {
             "format": CHECKPOINT,
@@ -248,7 +248,7 @@ class Keeper:
         self._written = b""
         self._stop: BaseException | None = None
         self._patient_until = np.inf
-        # Whether the trace is at a pause.
+        # True while the trace is at a pause.
         self._whole = True
 
     # ------------------------------------------------------------------ when
@@ -258,7 +258,7 @@ class Keeper:
         return self._stop is not None or time.monotonic() >= self._next
 
     def step(self, trace: Kept, advance: Callable[[], None]) -> None:
-        """Let the trace run to its next pause, and save or end it there."""
+        """Run the trace to its next pause, and save it or stop it there."""
         self._whole = False
         advance()
         self._whole = True
@@ -268,8 +268,8 @@ class Keeper:
             self.write(trace)
 
     def watch(self, pulse: Callable[[], None]) -> None:
-        """Between pauses: what `pulse` raises waits for the next pause, or until the grace period
-        ends."""
+        """Call `pulse` between pauses; anything it raises is held until the next pause, or until
+        the grace period ends."""
         if self._stop is None:
             try:
                 pulse()
@@ -283,8 +283,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def over(self, trace: Kept) -> Iterator[None]:
-        """While the trace is running; its last state is saved, unless it ends in numerical
-        trouble."""
+        """Guard a running trace; save its last state, unless it ends in numerical trouble."""
         self._whole, self._stop = True, None
         try:
             with self._interrupts():
@@ -301,7 +300,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def _interrupts(self) -> Iterator[None]:
-        """Ctrl-C waits for a pause like every other stop; a second one does not."""
+        """Hold Ctrl-C until the next pause, like any other stop; a second Ctrl-C acts at once."""
         ours = threading.current_thread() is threading.main_thread()
         if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
@@ -323,7 +322,7 @@ class Keeper:
     # ------------------------------------------------------------------ what
 
     def write(self, trace: Kept) -> None:
-        """Save the trace as it is; if that fails, log it and let the trace continue."""
+        """Save the present state; if that fails, log it and let the trace continue."""
         arrays = trace.state()
         now = _moment(arrays, trace)
         if now != self._written:
@@ -335,7 +334,7 @@ class Keeper:
         self._next = time.monotonic() + self.every
 
     def holds(self, trace: Kept) -> None:
-        """The file holds the trace as it is."""
+        """Note that the file already contains the present state."""
         self._written = _moment(trace.state(), trace)
 
     def _replace(self, arrays: Mapping[str, Any], trouble: Trouble | None) -> None:
@@ -357,7 +356,7 @@ class Keeper:
 
 
 def _moment(arrays: Mapping[str, Any], trace: Kept) -> bytes:
-    """Bytes that differ between any two pauses, in either attempt."""
+    """Return bytes that differ between any two pauses, in either attempt."""
     scalars = [v.tobytes() for k, v in sorted(arrays.items()) if k.startswith("scalars.")]
     return b"".join([bytes([trace.trouble() is None]), *scalars])
 

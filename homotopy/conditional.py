@@ -4,9 +4,9 @@ On its convex branches, with jump corners as walls, the problem at fixed t has t
 
     min over alpha   1/2 alpha^T Q alpha - sum_i C_i(alpha_i)      subject to   B^T alpha = e
 
-where ``C_i' (alpha)`` is the corner that polyline i shows at height alpha.  Each steep piece of a
-branch becomes one variable ``z`` between 0 and its height, priced by its corner; a wall becomes
-one without an upper limit.  A slanted piece adds ``z^2 / (2 c)``.  b is the multiplier of the
+where ``C_i' (alpha)`` is the corner of polyline i at height alpha.  Each steep piece of a branch
+becomes one variable ``z`` between 0 and its height, whose price is its corner; a wall becomes a
+variable without an upper bound.  A slanted piece adds ``z^2 / (2 c)``.  b is the multiplier of the
 border equations.
 """
 
@@ -33,20 +33,24 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class ConditionalQP:
-    """``alpha = base + E z``; each z prices one steep or slanted piece of one coordinate.
+    """A QP for any solver: ``alpha = base + E z``, one z per steep or slanted piece.
+
+        min over z   1/2 alpha^T Q alpha + sum_k [1/2 bend_k z_k^2 - way_k price_k z_k]
+
+    subject to ``0 <= z <= upper`` and ``B^T alpha = target``.
 
     Attributes
     ----------
     base : array (n,)
-        alpha of the rightmost slope of each branch (the lowest).
+        alpha at the right end of each branch, where it is lowest.
     owner : int array (q,)
         The coordinate of each z.
     way : array (q,)
-        +1 where z raises alpha, -1 where it lowers it (a wall to the right).
+        +1 if z raises alpha, -1 if it lowers it (a wall to the right).
     price, upper, bend : arrays (q,)
-        Corner, upper bound (the lower is 0) and quadratic term (1/c, else 0) of each z.
+        Corner, upper bound (the lower bound is 0) and quadratic term (1/c, else 0) of each z.
     pulse : callable or None
-        To be called from time to time by a slow solver: limits, callbacks and Ctrl-C act there, by
+        A slow solver should call it from time to time: limits, callbacks and Ctrl-C act there, by
         raising an exception.
     """
 
@@ -69,7 +73,7 @@ class ConditionalQP:
         branches: list[slice],
         pulse: Callable[[], object] | None = None,
     ) -> ConditionalQP:
-        """The conditional problem for `branches`, one slice of slopes a coordinate."""
+        """Build the conditional problem for `branches`, one slice of slopes per coordinate."""
         found = [_variables(snap, i, branch) for i, branch in enumerate(branches)]
         columns = [column for _, many in found for column in many]
         way, price, upper, bends = np.array(columns, dtype=float).reshape(-1, 4).T
@@ -80,14 +84,14 @@ class ConditionalQP:
             owner=np.repeat(np.arange(len(found)), [len(many) for _, many in found]),
             way=way,
             price=price,
-            # Rounding may make a piece of zero length negative.
+            # Rounding can make the length of an empty piece negative.
             upper=np.maximum(upper, 0.0),
             bend=bends,
             pulse=pulse,
         )
 
     def alpha(self, z: Array) -> Array:
-        """alpha for the variables z."""
+        """Return alpha for the variables z."""
         alpha = self.base.copy()
         np.add.at(alpha, self.owner, self.way * z)
         return alpha
@@ -97,10 +101,10 @@ Variable = tuple[float, float, float, float]
 
 
 def _variables(snap: Snapshot, i: int, branch: slice) -> tuple[float, list[Variable]]:
-    """The lowest alpha of a branch, and way, price, upper bound and quadratic term of each z.
+    """Return the lowest alpha of a branch; and way, price, upper bound, quadratic term of each z.
 
-    alpha is counted from the right end of the branch, where it is lowest; where it falls without
-    end there (a wall, or a slanted last slope), from the last corner.
+    alpha is measured from the right end of the branch, where it is lowest; if it is unbounded below
+    there (a wall, or a slanted last slope), from the last corner.
     """
     first, last, k = branch.start, branch.stop - 1, snap.corner.shape[1]
     right = np.inf if last == k else float(snap.corner[i, last])
@@ -142,20 +146,20 @@ ConditionalSolver = Callable[[ConditionalQP], tuple[Array, Array]]
 
 @attrs.frozen(kw_only=True)
 class SolverLimits:
-    """How long OSQP may take."""
+    """How long OSQP may run."""
 
     iterations: int = 20_000
     seconds: float = 60.0
-    # Multiplications after which limits, callbacks and Ctrl-C can act.
+    # Multiplications between two pauses, at which limits, callbacks and Ctrl-C can act.
     pulse: int = 100_000_000
-    # Iterations between two such pauses, at the least.
+    # Fewest iterations between two pauses.
     shortest: int = 25
-    # Absolute and relative residuals at which it stops.
+    # Absolute and relative residuals at which OSQP stops.
     accuracy: float = 1e-9
 
 
 def osqp_solver(qp: ConditionalQP, limits: SolverLimits | None = None) -> tuple[Array, Array]:
-    """Solve a conditional QP with OSQP; approximate ``(alpha, b)``."""
+    """Solve a conditional QP with OSQP; return an approximate ``(alpha, b)``."""
     import osqp
 
     limits = limits or SolverLimits()
@@ -179,7 +183,7 @@ def osqp_solver(qp: ConditionalQP, limits: SolverLimits | None = None) -> tuple[
     status, deadline = osqp.SolverStatus, time.monotonic() + limits.seconds
     ended = (status.OSQP_SOLVED, status.OSQP_PRIMAL_INFEASIBLE, status.OSQP_DUAL_INFEASIBLE)
     for _ in range(-(-limits.iterations // pause)):
-        # OSQP continues where it stopped.
+        # OSQP continues from where it stopped.
         result = solver.solve(raise_error=False)
         if qp.pulse is not None:
             qp.pulse()
@@ -195,10 +199,10 @@ def osqp_solver(qp: ConditionalQP, limits: SolverLimits | None = None) -> tuple[
 
 
 def _program(qp: ConditionalQP) -> tuple[Any, Array, Any, Array]:
-    """The quadratic term (its upper triangle), the linear one, the rows, and what those after the
-    bounds are equal to.
+    """Return the quadratic term (its upper triangle), the linear term, the rows, and the right-hand
+    sides of the rows after the bounds.
 
-    With explicit features the products stay thin: ``w = phi^T alpha`` becomes a variable and no
+    With explicit features the products stay thin: ``w = phi^T alpha`` becomes a variable, and no
     n x n matrix is formed.
     """
     problem, border = qp.problem, qp.problem.border

@@ -1,18 +1,18 @@
-"""Downhill in alpha: from a point that is no longer a local optimum to one that is.
+"""Descent in alpha, from a point that is no longer a local optimum to one that is.
 
 For a fixed t, and a form Q that need not be semidefinite,
 
     min over alpha   1/2 alpha^T Q alpha + sum_i H_i(alpha_i),     B^T alpha = e
 
-with ``-H_i'`` the polyline read from alpha: on a knot H is linear, on a slanted piece quadratic, on
-a flat slope alpha is held at a kink (or a bound).  An active-set method: coordinates on knots and
-slanted pieces move by Newton's step as long as their block is positive definite, along a direction
-of curvature that is not positive where it is not, until one of them reaches the end of its piece
-and continues on the next.  When all stand still, the most violated kink is released.
+where ``-H_i'`` is the polyline read from alpha: H is linear on a knot, quadratic on a slanted
+piece, and on a flat slope alpha is held at a kink (or a bound).  This is an active-set method.
+Coordinates on knots and slanted pieces move by a Newton step if their block is positive definite,
+else along a direction of non-positive curvature, until one of them reaches the end of its piece
+and continues on the next.  When all are at rest, the most violated kink is released.
 
 The objective falls with every step of positive length.  During steps of zero length (several
 coordinates at the ends of their pieces) no coordinate returns to a piece it has left: one that
-would is held until all others stand still, as at a kink.
+would is held, as at a kink, until all others are at rest.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(kw_only=True)
 class DescentTolerances:
-    """What counts as zero on the way down."""
+    """What counts as zero during the descent."""
 
-    # A direction with a Rayleigh quotient below this does not count as positively curved.
+    # A direction whose Rayleigh quotient is below this is not positively curved.
     definite: float = 1e-10
-    # A response this far (as a fraction of its size) beyond the corner of a kink violates it.
+    # A kink is violated if the response is beyond its corner by this fraction of its size.
     violated: float = 1e-10
-    # A coordinate short by no more than this fraction of its response stands still.
+    # A coordinate is at rest if it misses its piece by no more than this fraction of its response.
     still: float = 1e-13
-    # A piece ends here if no more than this fraction of alpha is left of it.
+    # A coordinate is at the end of its piece if no more than this fraction of alpha is left.
     at_end: float = 1e-14
-    # Steps for each coordinate before the descent is given up.
+    # Steps per coordinate before the descent is given up.
     patience: int = 50
 
 
@@ -60,10 +60,10 @@ def descend(
     ridge: tuple[int, float] | None,
     scale: Array,
 ) -> tuple[Array, Array, Index]:
-    """From `point` (alpha, b, pieces) to a local optimum: alpha, b, pieces.
+    """Descend from `point` (alpha, b, pieces) to a local optimum; return alpha, b, pieces.
 
-    At a `ridge` (i, way) coordinate i leaves its piece with alpha rising (way > 0) or falling;
-    without one the point is a guess.  `scale` is the size of each response, which decides what
+    At a `ridge` (i, way), coordinate i leaves its piece with alpha rising (way > 0) or falling;
+    without one, the point is a guess.  `scale` is the size of each response, which decides what
     counts as zero.
     """
     walk = _Walk(gram, border, snap, scale, *point)
@@ -76,11 +76,14 @@ def descend(
             if worst is None:
                 return walk.alpha, walk.b, walk.piece
             walk.let_go(*worst)
-    raise TraceError("the way down from a ridge did not come to an end")
+    raise TraceError(
+        "the descent from a ridge did not reach a local optimum within "
+        f"{DESCENT_TOLERANCES.patience * (gram.size + 10)} steps"
+    )
 
 
 class _Walk:
-    """A point on its way down."""
+    """A point during the descent."""
 
     def __init__(
         self,
@@ -110,8 +113,8 @@ class _Walk:
             self.low[:, p], self.high[:, p] = ends
         self.u = gram.matvec(self.alpha) + border @ self.b
         self.held: set[int] = set()
-        # Since the last step of positive length: coordinates that changed their piece, and
-        # coordinates that were released although nothing pulls at them.
+        # Since the last step of positive length: coordinates that changed piece, and coordinates
+        # that were released although no force acts on them.
         self.passed: set[int] = set()
         self.probed: set[int] = set()
         # The coordinate released last, its direction, and whether nothing has moved since.
@@ -128,7 +131,7 @@ class _Walk:
         return moving
 
     def _is_kink(self, i: int, p: int) -> bool:
-        """Whether piece p holds alpha of coordinate i still, over an interval of u."""
+        """Whether piece p holds alpha of coordinate i fixed over an interval of u."""
         if p % 2 == 1 or self.snap.curvature[i, p // 2] > 0.0:
             return False
         corner, j = self.snap.corner[i], p // 2
@@ -137,7 +140,7 @@ class _Walk:
         return bool(left < right)
 
     def _next(self, i: int, way: float) -> int | None:
-        """The next piece on which alpha of coordinate i can rise (way > 0) or fall, or a kink."""
+        """Return the next piece where alpha_i can rise (way > 0) or fall, or a kink."""
         step, p = (-1 if way > 0 else 1), int(self.piece[i])
         while 0 <= p + step < self.low.shape[1]:
             p += step
@@ -146,7 +149,7 @@ class _Walk:
         return None
 
     def _left(self, i: Index | int, move: Array | float) -> Array:
-        """How much of its piece is left to alpha of coordinate i, moving up or down."""
+        """Return how far alpha of coordinate i can move up or down on its piece."""
         alpha, p = self.alpha[i], self.piece[i]
         end = np.where(np.asarray(move) > 0.0, self.high[i, p], self.low[i, p])
         left = np.abs(end - alpha)
@@ -154,25 +157,25 @@ class _Walk:
         return np.where(inside & (left > DESCENT_TOLERANCES.at_end * np.abs(alpha)), left, 0.0)
 
     def finish_piece(self, i: int, way: float) -> None:
-        """Coordinate i is at the end of its piece, to rounding: make it exactly so."""
+        """Put coordinate i, which is at the end of its piece up to rounding, exactly there."""
         end = (self.high if way > 0.0 else self.low)[i, self.piece[i]]
         self.alpha[i] = end if np.isfinite(end) else self.alpha[i]
 
     def let_go(self, i: int, way: float) -> None:
-        """Coordinate i continues with alpha rising (way > 0) or falling, on the next piece if it is
+        """Release coordinate i with alpha rising (way > 0) or falling, onto the next piece if it is
         at the end of its own."""
         self.held.discard(i)
         self.newest, self.way, self.fresh = i, way, True
         if self._is_kink(i, int(self.piece[i])) or not self._left(i, way) > 0.0:
             p = self._next(i, way)
             if p is None:
-                raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")
+                raise TraceError(f"coordinate {i} has no piece left in the descent from a ridge")
             self.piece[i] = p
 
     # ------------------------------------------------------------------ steps
 
     def _system(self, active: Index) -> tuple[Array, Array]:
-        """The block of the active ones, and by how much each misses its piece."""
+        """Return the block of the active coordinates, and by how much each misses its piece."""
         j, steep = self.piece[active] // 2, self.piece[active] % 2 == 1
         bend = np.where(steep, 0.0, self.snap.curvature[active, j])
         block = self.gram.block(active, active).copy()
@@ -185,11 +188,11 @@ class _Walk:
         return block, place - self.u[active]
 
     def step(self) -> bool:
-        """Move the active coordinates until they stand still (True) or one reaches the end of its
+        """Move the active coordinates until all are at rest (True) or one reaches the end of its
         piece."""
         active = np.flatnonzero(self.moving)
         if self.newest in active:
-            # Last, so that it leads if it makes the block indefinite.
+            # Put it last, so that it leads if it makes the block indefinite.
             active = np.append(active[active != self.newest], self.newest)
         if active.size == 0:
             return True
@@ -206,7 +209,8 @@ class _Walk:
         length = min(length, whole)
         if not np.isfinite(length):
             raise Failure(
-                f"no optimum exists: the objective falls for ever as coordinate {active[-1]} moves",
+                f"no optimum exists: the objective falls without bound as coordinate {active[-1]} "
+                "moves",
                 Kind.NO_OPTIMUM,
             )
         self.alpha[active] += length * move
@@ -220,8 +224,8 @@ class _Walk:
         return bool(stop and definite)
 
     def _respond(self, active: Index, short: Array) -> None:
-        """u after a move that leaves the active coordinates `short`; b absorbs as much of that as
-        it can."""
+        """Update u after a move that leaves the active coordinates `short`; b absorbs as much of
+        that as it can."""
         border = self.border[active]
         if border.shape[1]:
             self.b = self.b + np.linalg.lstsq(border, short, rcond=None)[0]
@@ -230,13 +234,13 @@ class _Walk:
     def _downhill(
         self, active: Index, block: Array, short: Array, move: Array
     ) -> tuple[Array, float]:
-        """The direction `move` or its opposite, whichever does not go uphill, and how far to go."""
+        """Return `move` or its opposite, whichever does not go uphill, and how far to go."""
         slope, bend = float(short @ move), float(move @ block @ move)
         level = abs(slope) <= DESCENT_TOLERANCES.violated * float(
             self._size_of_u()[active] @ np.abs(move)
         )
         if active[-1] == self.newest and move[-1] != 0.0 and (level or self.fresh):
-            # Nothing pulls, or it was released for a reason: keep that direction.
+            # No force acts, or it was just released: keep the direction of its release.
             turn = self.way * move[-1] < 0.0
         else:
             turn = slope < 0.0
@@ -248,19 +252,19 @@ class _Walk:
         return move, whole
 
     def _room(self, active: Index, move: Array) -> tuple[float, int]:
-        """How far `move` can be followed, and which coordinate stops it."""
+        """Return how far `move` can be followed, and which coordinate stops it."""
         with np.errstate(divide="ignore", invalid="ignore"):
             length = np.where(move != 0.0, self._left(active, move) / np.abs(move), np.inf)
         who = int(np.argmin(length))
         return float(length[who]), who
 
     def _pass_on(self, i: int, way: float) -> None:
-        """Coordinate i is at the end of its piece and goes to the next; for the second time at one
-        point it is held."""
+        """Move coordinate i, at the end of its piece, to the next; the second time at one point,
+        hold it."""
         self.finish_piece(i, way)
         following = self._next(i, way)
         if following is None:
-            raise TraceError(f"coordinate {i} has nowhere to go on the way down from a ridge")
+            raise TraceError(f"coordinate {i} has no piece left in the descent from a ridge")
         self.piece[i] = following
         if i in self.passed:
             self.held.add(i)
@@ -273,7 +277,7 @@ class _Walk:
         return np.asarray(np.maximum(self.scale, np.abs(self.u) + terms))
 
     def violated(self) -> tuple[int, float] | None:
-        """The most violated kink and the direction in which its alpha wants to go."""
+        """Return the most violated kink and the direction in which its alpha should move."""
         corner, k = self.snap.corner, self.snap.corner.shape[1]
         j, still = self.piece // 2, ~self.moving
         left = np.where(still & (j > 0), corner[self.rows, np.maximum(j - 1, 0)], -np.inf)
@@ -290,8 +294,8 @@ class _Walk:
         return worst, 1.0 if self.u[worst] < left[worst] else -1.0
 
     def unstable(self) -> tuple[int, float] | None:
-        """A coordinate that is held but not pulled, and the direction in which the objective falls
-        all the same; where it rises in both, the coordinate is no longer held."""
+        """Return a held coordinate without force, and a direction in which the objective falls
+        nevertheless; if it rises in both, the coordinate is no longer held."""
         for i in sorted(self.held - self.probed):
             self.probed.add(i)
             bends = {way: self._curvature(i, way) for way in (1.0, -1.0)}
@@ -304,8 +308,8 @@ class _Walk:
         return None
 
     def _curvature(self, i: int, way: float) -> float:
-        """The Rayleigh quotient as coordinate i goes that way and the others follow; infinite where
-        it cannot."""
+        """Return the Rayleigh quotient as coordinate i moves that way and the others follow;
+        infinite if it cannot move."""
         piece, others = int(self.piece[i]), np.flatnonzero(self.moving)
         if not self._left(i, way) > 0.0:
             p = self._next(i, way)
@@ -321,16 +325,16 @@ class _Walk:
 
 
 def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
-    """The triangular factor of `block` and None where it is positive definite; else a direction of
-    curvature that is not, led by the first coordinate whose pivot fails.
+    """Return the triangular factor of `block`, and None if it is positive definite; else a
+    direction of non-positive curvature, led by the first coordinate whose pivot fails.
 
-    A pivot is the curvature along its direction, judged by the Rayleigh quotient with `weights`.
+    A pivot is the curvature along its direction, measured by the Rayleigh quotient with `weights`.
     """
     factor, failed = scipy.linalg.lapack.dpotrf(block)
     count = block.shape[0] if failed == 0 else failed - 1
     if count:
         inverse, _ = scipy.linalg.lapack.dtrtri(factor[:count, :count])
-        # Pivot over mass: the columns of the inverse are the directions over the root of the pivot.
+        # Pivot over mass: a column of the inverse is a direction over the root of its pivot.
         mass = weights[:count] @ np.triu(inverse) ** 2
         weak = np.flatnonzero(~(DESCENT_TOLERANCES.definite * mass < 1.0))
         if weak.size:
@@ -347,8 +351,8 @@ def leading(block: Array, weights: Array) -> tuple[Array, Array | None]:
 
 
 def _newton(block: Array, border: Array, short: Array, sizes: Array) -> tuple[Array, bool]:
-    """The move that leaves no coordinate short, with the border balanced, and True; where the block
-    is not positive definite a direction of curvature that is not, and False."""
+    """Return the move that leaves no coordinate short, with the border balanced, and True; if the
+    block is not positive definite, a direction of non-positive curvature, and False."""
     if border.shape[1] == 0:
         factor, direction = leading(block, sizes)
         if direction is not None:

@@ -1,7 +1,12 @@
-"""Why a path could not be proven: what in the numbers of a problem is beyond double precision."""
+"""Why a path could not be proven: what in the numbers of a problem exceeds double precision.
+
+Each cause is named only if it was measured, with its value and the way out.  If nothing is found,
+the answer says so.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -11,7 +16,7 @@ import scipy.sparse as sp
 
 from homotopy.model import Problem
 
-__all__ = ["cause_of_trouble"]
+__all__ = ["Point", "cause_of_trouble"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -21,70 +26,128 @@ EPS = float(np.finfo(np.float64).eps)
 
 @attrs.frozen(kw_only=True)
 class Suspicions:
-    """When numbers are named as the cause of trouble."""
+    """When a measurement is named as the cause of trouble."""
 
-    # At least this many of about sixteen digits must be left.
+    # Fewer than this many of about sixteen digits are left in the responses.
     digits: float = 6.0
-    # A column this many times its spread away from 0 costs digits.
+    # A column, or the corners, are this many times their spread away from 0.
     offset: float = 1e4
-    # Columns this far apart in size cost digits.
+    # The sizes of columns differ by this factor.
     apart: float = 1e5
-    # Alphas this far apart in size are beyond 16 digits.
+    # The sizes of alphas differ by this factor: the largest has no digits left for the smallest.
     wide: float = 1e14
-    # So are eigenvalues below this fraction of the largest.
+    # The smallest eigenvalue, or singular value, is below this fraction of the largest.
     singular: float = 1e-10
+    # Two rows differ, but by less than this fraction.
+    alike: float = 1e-7
+    # A coordinate is at a corner if it is this near, as a fraction of its size.
+    tied: float = 1e-9
+    # Most rows that are compared with each other.
+    most: int = 1000
+    # Most rows that are named.
+    named: int = 5
 
 
 LIMITS = Suspicions()
 
 
-def cause_of_trouble(problem: Problem, alpha: Array, size: Array, active: Index, t: float) -> str:
-    """What is wrong with the numbers, and the way out; `size` is the scale of each response at t,
-    `active` are the coordinates whose equations could not be solved."""
-    lost = _lost_digits(problem, alpha, size)
-    features = problem.gram.features()
-    offset = apart = ""
-    if features is not None:
-        offset, apart = _columns(features)
-    if offset:
-        return offset
-    if apart:
-        return apart
-    if 16.0 - lost < LIMITS.digits:
-        return (
-            f"Q alpha is a sum of terms 1e{lost:.0f} times as large as the responses: too little "
-            "of 16 digits is left; scale the data down, or the costs (C)"
-        )
-    if not np.any(problem.gram.diag):
-        return (
-            "border columns or their rows differ too much in size, or say the same; bring them to "
-            "one scale"
-        )
-    far = _far_corners(problem, t)
-    if far:
-        return far
-    # An alpha that is 0 to rounding is 0.
-    real = np.abs(alpha[np.abs(alpha) > EPS * np.abs(alpha).max(initial=0.0)])
-    if real.size and real.max() > LIMITS.wide * real.min():
-        return (
-            f"alpha runs from {real.min():.1g} to {real.max():.1g}: the rounding of the largest is "
-            "more than the smallest is; bring costs (C, weights), features and targets to one scale"
-        )
-    if _dependent(problem, active):
-        return (
-            "rows of Q depend on each other to within rounding; remove rows or columns that say "
-            "the same, or add a little to the diagonal of Q"
-        )
+@attrs.frozen(eq=False, kw_only=True)
+class Point:
+    """A point at or before the trouble: alpha, response, scale of the response and piece of each
+    coordinate at t, and the coordinates whose alpha is solved for."""
+
+    t: float
+    alpha: Array
+    u: Array
+    size: Array
+    piece: Index
+    active: Index
+
+
+def cause_of_trouble(problem: Problem, here: Point, proven: Point | None = None) -> str:
+    """Say what was measured to be wrong with the numbers, and the way out.
+
+    `here` is where the tracker stopped, `proven` the last point that could be proven.
+    """
+    last = here if proven is None else proven
+    unknown = (
+        f"the cause is unknown (at {problem.model.parameter}={last.t:.9g}, where the trouble "
+        "begins, scales, rows, active equations and ties look ordinary); try a slightly different "
+        "C or span, bring the columns to one scale, or report the problem"
+    )
+    return next(filter(None, _causes(problem, here, last)), unknown)
+
+
+def _causes(problem: Problem, here: Point, last: Point) -> Iterator[str]:
+    """Yield the causes, the most certain first; an empty string if one was not measured."""
+    yield _columns(problem.gram.features())
+    yield _one_direction(problem)
+    yield _lost_digits(problem, here)
+    yield _border(problem)
+    yield _far_corners(problem, here.t)
+    yield _wide_alphas(here.alpha)
+    yield _alike_rows(problem, last)
+    yield _dependent(problem, here.active)
+    yield _ties(problem, last)
+
+
+def _lost_digits(problem: Problem, here: Point) -> str:
+    length = np.sqrt(problem.gram.sizes)
+    terms = length * float(length @ np.abs(here.alpha))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = terms / here.size
+    ratio = ratio[np.isfinite(ratio) & (ratio > 0.0)]
+    lost = float(np.log10(np.median(ratio))) if ratio.size else 0.0
+    if 16.0 - lost >= LIMITS.digits:
+        return ""
     return (
-        "too many corners are met at once, or so nearly that 16 digits cannot tell them apart; "
-        "change the data a little (C, or a digit of the features) or bring them to one scale"
+        f"Q alpha is a sum of terms 1e{lost:.0f} times as large as the responses, which leaves "
+        f"{max(16.0 - lost, 0.0):.0f} of 16 digits; scale the data down, or the costs (C)"
+    )
+
+
+def _one_direction(problem: Problem) -> str:
+    """A Q without features that is dominated by one direction, as that of features far from 0."""
+    if problem.gram.features() is not None or not 2 < problem.gram.size <= LIMITS.most:
+        return ""
+    values = np.linalg.eigvalsh(_normalised(problem, np.arange(problem.gram.size))[0])
+    second, first = values[-2:]
+    # (A second eigenvalue that is 0 up to rounding is no trouble: Q has rank one.)
+    if first <= LIMITS.offset**2 * second or second <= values.size * EPS * first:
+        return ""
+    return (
+        f"the largest eigenvalue of Q (scaled to a unit diagonal) is {first / second:.1e} times "
+        "the next, as if made from features far from 0; subtract their mean from every row, or use "
+        "a kernel that does not depend on it"
+    )
+
+
+def _border(problem: Problem) -> str:
+    """Without a quadratic form, the border equations alone determine the path."""
+    border = problem.border
+    if np.any(problem.gram.diag) or not border.shape[1]:
+        return ""
+    columns, rows = np.abs(border).max(axis=0), np.abs(border).max(axis=1)
+    for what, sizes in (("columns", columns), ("rows", rows[rows > 0.0])):
+        if sizes.max() > LIMITS.apart * sizes.min():
+            return (
+                f"the {what} of the border differ in size by a factor of "
+                f"{sizes.max() / sizes.min():.1e}; bring them to one scale"
+            )
+    values = np.linalg.svd(border / columns, compute_uv=False)
+    if values[-1] > LIMITS.singular * values[0]:
+        return ""
+    return (
+        "the border columns are dependent up to rounding (smallest singular value "
+        f"{values[-1] / values[0]:.1e} of the largest); drop the redundant ones"
     )
 
 
 def _far_corners(problem: Problem, t: float) -> str:
-    """Corners far from 0 beside the distances between them."""
+    """Corners far from 0 compared with the distances between them."""
     corner = problem.polylines.at(t).corner
-    away = float(np.median(np.abs(corner[np.isfinite(corner)]))) if corner.size else 0.0
+    finite = np.abs(corner[np.isfinite(corner)])
+    away = float(np.median(finite)) if finite.size else 0.0
     with np.errstate(invalid="ignore"):
         apart = np.diff(corner, axis=1)
     apart = np.where(apart > 0.0, apart, np.inf).min(axis=1, initial=np.inf)
@@ -93,32 +156,99 @@ def _far_corners(problem: Problem, t: float) -> str:
         return ""
     return (
         f"the corners (targets) are about {away:.3g} away from 0 and {float(np.median(apart)):.3g} "
-        "apart; subtract their mean, or fit an intercept to what is left"
+        "apart; subtract their mean, or fit an intercept"
     )
 
 
-def _dependent(problem: Problem, active: Index) -> bool:
-    """Whether the equations of those active are singular to within rounding, or nearly."""
-    if not 1 < active.size <= 1000:
-        return False
-    block, border = problem.gram.block(active, active), problem.border[active]
+def _wide_alphas(alpha: Array) -> str:
+    # An alpha that is 0 up to rounding is 0.
+    real = np.abs(alpha[np.abs(alpha) > EPS * np.abs(alpha).max(initial=0.0)])
+    if not real.size or real.max() <= LIMITS.wide * real.min():
+        return ""
+    return (
+        f"alpha ranges from {real.min():.1g} to {real.max():.1g}: the rounding error of the "
+        "largest exceeds the smallest; bring costs (C, weights), features and targets to one scale"
+    )
+
+
+def _normalised(problem: Problem, rows: Index) -> tuple[Array, Array]:
+    """Return the block of `rows` scaled to a unit diagonal, and the length of each row."""
+    block = problem.gram.block(rows, rows)
     length = np.sqrt(np.maximum(np.diagonal(block), 0.0))
     length = np.where(length > 0.0, length, 1.0)
-    values = np.linalg.eigvalsh(block / np.outer(length, length) + border @ border.T)
-    return bool(values[0] <= LIMITS.singular * values[-1])
+    return np.asarray(block / np.outer(length, length)), length
 
 
-def _lost_digits(problem: Problem, alpha: Array, size: Array) -> float:
-    length = np.sqrt(problem.gram.sizes)
-    terms = length * float(length @ np.abs(alpha))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = terms / size
-    ratio = ratio[np.isfinite(ratio) & (ratio > 0.0)]
-    return float(np.log10(np.median(ratio))) if ratio.size else 0.0
+def _alike_rows(problem: Problem, point: Point) -> str:
+    """Two rows near a corner, or active, that are nearly the same but not quite."""
+    rows = np.union1d(point.active, np.flatnonzero(_tied(problem, point)))[: LIMITS.most]
+    if rows.size < 2:
+        return ""
+    block, length = _normalised(problem, rows)
+    one, two = np.nonzero(np.triu(np.abs(block) > 1.0 - LIMITS.alike, 1))
+    one, two = one[: LIMITS.most], two[: LIMITS.most]
+    # Opposite rows count too: a row may carry the sign of its label.
+    ratio = (np.sign(block[one, two]) * length[two] / length[one])[:, None]
+    off = np.abs(block[one] - ratio * block[two]).max(axis=1, initial=0.0)
+    near = np.flatnonzero((off > 16.0 * EPS) & (off <= LIMITS.alike))
+    if not near.size:
+        return ""
+    k = near[np.argmin(off[near])]
+    i, j = sorted((int(rows[one[k]]), int(rows[two[k]])))
+    return (
+        f"rows {i} and {j} are not equal but differ by only {off[k]:.1e} of their size, as do "
+        f"{near.size} pairs in all; round the features to fewer digits, so that they become equal, "
+        "or remove one of each pair"
+    )
 
 
-def _columns(features: Any) -> tuple[str, str]:
-    """Columns far from 0, and columns of very different size."""
+def _dependent(problem: Problem, active: Index) -> str:
+    """The equations of the active coordinates are singular up to rounding, or nearly."""
+    if not 1 < active.size <= LIMITS.most:
+        return ""
+    border = problem.border[active]
+    values = np.linalg.eigvalsh(_normalised(problem, active)[0] + border @ border.T)
+    if values[0] > LIMITS.singular * values[-1]:
+        return ""
+    return (
+        f"the rows of Q of the {active.size} active coordinates are dependent up to rounding "
+        f"(smallest eigenvalue {max(values[0], 0.0) / values[-1]:.1e} of the largest); remove "
+        "redundant rows or columns, or add a little to the diagonal of Q"
+    )
+
+
+def _tied(problem: Problem, point: Point) -> npt.NDArray[np.bool_]:
+    """Which coordinates are where they leave their piece: on a slope at a corner, on a knot at an
+    end of its alphas."""
+    snap, rows = problem.polylines.at(point.t), np.arange(point.u.size)
+    at = np.abs(point.u[:, None] - snap.corner) <= LIMITS.tied * point.size[:, None]
+    knot = point.piece % 2 == 1
+    j = np.minimum(point.piece // 2, snap.corner.shape[1] - 1)
+    # (A wall, or a corner at infinity, has no end to be at.)
+    with np.errstate(invalid="ignore"):
+        ends = np.stack([snap.slope_at(rows, j + k, snap.corner[rows, j]) for k in (0, 1)])
+        height = np.abs(ends[0] - ends[1])
+        leaving = np.abs(point.alpha - ends).min(axis=0) <= LIMITS.tied * height
+    return np.asarray(np.where(knot, leaving & np.isfinite(height), at.any(axis=1)))
+
+
+def _ties(problem: Problem, point: Point) -> str:
+    rows = np.flatnonzero(_tied(problem, point))
+    if rows.size < 2:
+        return ""
+    named = ", ".join(str(i) for i in rows[: LIMITS.named].tolist())
+    more = ", ..." if rows.size > LIMITS.named else ""
+    return (
+        f"a likely cause: at {problem.model.parameter}={point.t:.9g} {rows.size} coordinates "
+        f"({named}{more}) reach a corner together, to within {LIMITS.tied:g} of their size: "
+        "their order is lost in rounding; change C slightly, or a digit of the features or targets"
+    )
+
+
+def _columns(features: Any) -> str:
+    """Columns far from 0, or columns of very different size."""
+    if features is None:
+        return ""
     # Rows may carry the sign of a label, so look at sizes.
     size = np.abs(features)
     if sp.issparse(size):
@@ -127,19 +257,26 @@ def _columns(features: Any) -> tuple[str, str]:
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     else:
         mean, spread = size.mean(axis=0), size.std(axis=0)
-    far = np.flatnonzero(mean > LIMITS.offset * spread)
-    offset = apart = ""
+    # A constant column, which cannot be centred away, is compared with the others.
+    constant = spread <= LIMITS.singular * mean
+    varies = np.where(constant, spread.max(initial=0.0), spread)
+    far = np.flatnonzero(mean > LIMITS.offset * varies)
     if far.size:
         j = int(far[np.argmax(mean[far])])
-        offset = (
-            f"column {j} of the features is {mean[j]:.3g} away from 0 and varies by "
-            f"{spread[j]:.3g} only; subtract its mean from every row (scikit-learn: StandardScaler)"
+        if constant[j]:
+            return (
+                f"column {j} of the features is constant, {mean[j]:.3g}, and the others vary by at "
+                f"most {varies[j]:.3g}; remove it and fit an intercept"
+            )
+        return (
+            f"column {j} of the features is {mean[j]:.3g} away from 0 and varies by only "
+            f"{spread[j]:.3g}; subtract its mean from every row (scikit-learn: StandardScaler)"
         )
     real = np.flatnonzero(mean > 0.0)
     if real.size and mean[real].max() > LIMITS.apart * mean[real].min():
         most, least = int(real[np.argmax(mean[real])]), int(real[np.argmin(mean[real])])
-        apart = (
+        return (
             f"column {most} of the features is about {mean[most]:.3g}, column {least} about "
             f"{mean[least]:.3g}; bring them to one scale (scikit-learn: StandardScaler)"
         )
-    return offset, apart
+    return ""

@@ -1,4 +1,4 @@
-"""What pictures share: colours, axes, and curves that are broken where a path is."""
+"""What pictures share: colours, axes, and curves that break where the path does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-# Okabe and Ito, told apart with any colour vision; their yellow is too pale for a line.
+# The Okabe-Ito palette, readable with any colour vision, without its yellow, too pale for a line.
 PALETTE = (
     "#0072B2",
     "#D55E00",
@@ -39,12 +39,12 @@ PALETTE = (
 GREY = "#6E6E6E"
 # Up to this many jumps, each gets a vertical line.
 LINED_JUMPS = 12
-# A change below this fraction of the range of a curve cannot be seen and is not marked.
+# A change below this fraction of the range of a curve is invisible and is not marked.
 VISIBLE = 5e-3
 
 
 def axes_for(ax: Axes | None, who: str) -> Axes:
-    """`ax`, or those of a new figure; `who` needs matplotlib."""
+    """Return `ax`, or the axes of a new figure; `who` is named if matplotlib is missing."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -55,7 +55,7 @@ def axes_for(ax: Axes | None, who: str) -> Axes:
 
 
 def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str) -> None:
-    """Labels, and t in the direction of travel."""
+    """Label the axes, and let t run in the direction of travel."""
     start, stop = traced
     if start != stop:
         ax.set_xlim(start, stop)
@@ -66,7 +66,7 @@ def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str
 
 
 def curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
-    """t and values through which a curve is drawn, with NaN where it is broken."""
+    """Return the t and values through which to draw a curve, with NaN where it breaks."""
     c0, c1, c2 = curve.coefficients.T
     size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
     t: list[float] = []

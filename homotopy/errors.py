@@ -28,27 +28,27 @@ class ModelError(HomotopyError, ValueError):
     Attributes
     ----------
     path : Path or None
-        What was traced and proven, if a model breaks its contract on the way.
+        The part that was traced and proven, if the model breaks its contract during the trace.
     """
 
     path: object = None
 
 
 class DataError(ModelError):
-    """The data handed to a model cannot be used: shape, finiteness, labels, kernel matrix."""
+    """The data passed to a model cannot be used: shape, finiteness, labels, kernel matrix."""
 
 
 class PathError(HomotopyError, ValueError):
-    """A path is asked for something outside what was traced, or a file does not fit."""
+    """A request lies outside the traced part of a path, or a file does not fit."""
 
 
 class TraceError(HomotopyError, RuntimeError):
-    """The trace met numerical trouble that could not be repaired.
+    """Numerical trouble ended the trace and could not be repaired.
 
     Attributes
     ----------
     path : Path or None
-        What was traced before the trouble; usable like any other path.
+        The part that was traced and proven before the trouble; usable like any other path.
     """
 
     path: object = None
@@ -60,7 +60,7 @@ class TraceInterrupted(KeyboardInterrupt):
     Attributes
     ----------
     path : Path
-        What was traced before; usable like any other path.
+        The part traced before; usable like any other path.
     """
 
     def __init__(self, message: str, path: object) -> None:
@@ -73,4 +73,4 @@ class MissingPackageError(HomotopyError, ImportError):
 
 
 class UnknownPluginError(HomotopyError, LookupError):
-    """No installed plugin has the name asked for."""
+    """No installed plugin has the given name."""

@@ -1,11 +1,11 @@
-"""Pictures of a path and of its validation curve; they only read them.
+"""Pictures of a path and of its validation curve.
 
 matplotlib is imported when a function is called, never before: install ``homotopy-qp[plot]``.
-Every function draws on `ax` (a new figure if None) and returns it; t runs in the direction of
-travel, so a path from 1 to 0 is read from left to right like any other.
+Every function draws on `ax` (a new figure if None) and returns it.  The t axis runs in the
+direction of travel, so a path from 1 to 0 also reads from left to right.
 
-A curve is broken where the path is: both one-sided values of a jump carry an open circle and a
-thin dashed line joins them.
+A curve is broken at a jump: both one-sided values get an open circle, and a thin dashed line joins
+them.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Index = npt.NDArray[np.int64]
 # How many curves a picture of alpha shows by default; fewer if there are many jumps.
 CURVES = len(PALETTE)
 CURVES_AMONG_JUMPS = 4
-# Curves that differ by no more than this fraction of their size are drawn once.
+# Curves that differ by at most this fraction of their size are drawn once.
 ALIKE = 1e-6
-# The height of a label, as a fraction of that of the picture.
+# The height of a label, as a fraction of the height of the picture.
 LABEL = 0.055
 # Points at which the objective, quadratic between break-points, is sampled.
 SAMPLES = 400
@@ -51,14 +51,14 @@ SAMPLES = 400
 def plot_alpha(
     path: Path, indices: Sequence[int] | Index | None = None, ax: Axes | None = None
 ) -> Axes:
-    """alpha against t, exact at every break-point and linear between them.
+    """Draw alpha against t, exact at every break-point and linear between them.
 
     Parameters
     ----------
     path : Path
     indices : sequence of int, optional
-        The coordinates to draw; by default the different curves that move most, measured by their
-        total variation: at most 8, on a path of many jumps 4.
+        The coordinates to draw.  By default the distinct curves of largest total variation: at
+        most 8, or 4 on a path with many jumps.
     ax : matplotlib Axes, optional
 
     Returns
@@ -85,7 +85,7 @@ def plot_alpha(
 
 
 def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
-    """The full, non-convex objective against t; it falls at every jump that moves the response."""
+    """Draw the full, non-convex objective against t; it drops at every jump that moves u."""
     ax = axes_for(ax, "plot_objective")
     points = path.breakpoints
     before, after = path.objective(points, "before"), path.objective(points, "after")
@@ -108,7 +108,7 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
 
 
 def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
-    """How many coordinates stand on each piece of the polyline, stacked, against t."""
+    """Draw how many coordinates are on each piece of the polyline, stacked, against t."""
     ax = axes_for(ax, "plot_partition")
     points = path.breakpoints
     middles = 0.5 * (points[:-1] + points[1:]) if points.size > 1 else points
@@ -132,7 +132,7 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
 
 
 def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
-    """The mean loss on held-out rows against t, exact everywhere; where it is least is marked."""
+    """Draw the mean loss on held-out rows against t, exact everywhere, and mark its minimum."""
     ax = axes_for(ax, "plot_validation")
     best = curve.best
     first, last = best.interval
@@ -162,14 +162,14 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
 
 
 def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:
-    """alpha just before and just after every break-point, each (points, n)."""
+    """Return alpha just before and just after every break-point, each (points, n)."""
     before = np.stack([path.alpha(t, "before") for t in points])
     after = np.stack([path.alpha(t, "after") for t in points])
     return before, after
 
 
 def _most_moving(before: Array, after: Array, most: int) -> Index:
-    """The `most` coordinates of greatest total variation; of equal curves only the first."""
+    """Return the `most` coordinates of largest total variation; of equal curves only the first."""
     travel = np.abs(before[1:] - after[:-1]).sum(axis=0) + np.abs(after - before).sum(axis=0)
     chosen: list[int] = []
     for i in np.argsort(-travel, kind="stable").tolist():
@@ -207,7 +207,7 @@ def _colors(count: int) -> list[str]:
 
 
 def _line_jumps(ax: Axes, path: Path) -> None:
-    """A faint line from bottom to top at every jump, where there are few of them."""
+    """Draw a faint vertical line at every jump, if there are only a few."""
     for jump in path.jumps if len(path.jumps) <= LINED_JUMPS else ():
         ax.axvline(jump.t, color=GREY, linewidth=0.5, alpha=0.35, zorder=0)
 
@@ -215,7 +215,7 @@ def _line_jumps(ax: Axes, path: Path) -> None:
 def _broken_curve(
     ax: Axes, points: Array, before: Array, after: Array, color: str, least: float
 ) -> None:
-    """One piecewise linear curve, broken where its two one-sided values differ."""
+    """Draw a piecewise linear curve, broken where its two one-sided values differ."""
     t: list[float] = []
     value: list[float] = []
     for k in range(points.size - 1):
@@ -231,7 +231,7 @@ def _broken_curve(
 def _mark_breaks(
     ax: Axes, points: Array, before: Array, after: Array, color: str, least: float
 ) -> None:
-    """Open circles on both sides of every break, joined by a thin dashed line."""
+    """Draw open circles on both sides of every break, joined by a thin dashed line."""
     if points.size == 1:
         ax.plot(points, after, "o", color=color, markersize=4.0)
     broken = np.flatnonzero(np.abs(after - before) > least)
@@ -252,7 +252,7 @@ def _mark_breaks(
 
 
 def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) -> None:
-    """Name each curve at its right end, labels moved apart where they would overlap."""
+    """Name each curve at its right end; move labels apart where they would overlap."""
     if not labels:
         return
     low, high = ax.get_ylim()
@@ -261,7 +261,7 @@ def _label_ends(ax: Axes, labels: list[tuple[float, str, str]], heading: str) ->
     places = np.array([labels[k][0] for k in order])
     for k in range(1, places.size):
         places[k] = max(places[k], places[k - 1] + gap)
-    # A crowd was only pushed up: the heading keeps the top, and what stands too high moves down.
+    # Labels have only been pushed up so far.  The heading keeps the top; move the others down.
     ceiling = high - gap
     for k in range(places.size - 1, -1, -1):
         places[k] = ceiling = min(places[k], ceiling)

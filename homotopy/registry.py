@@ -1,7 +1,6 @@
 """Plugins by name, through the entry-point group ``homotopy.plugins``.
 
-The engine never imports a plugin itself: everything installed and registered is found here, ours
-and others' alike.
+The engine never imports a plugin: all registered plugins, ours included, are found through here.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ GROUP = "homotopy.plugins"
 
 
 def installed_plugins() -> tuple[str, ...]:
-    """The names of all installed plugins, sorted."""
+    """Return the names of all installed plugins, sorted."""
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
 def load_plugin(name: str) -> type[LossModel]:
-    """The model class registered under `name`."""
+    """Return the model class registered under `name`."""
     found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not found:
         known = ", ".join(installed_plugins()) or "none"

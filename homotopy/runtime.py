@@ -1,17 +1,20 @@
-"""Whether the loops have yet to be compiled."""
+"""Whether the loops are compiled yet, and how far compilation is."""
 
 from __future__ import annotations
 
 import functools
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 
-from homotopy.compilation import protect
+from homotopy.compilation import compilation_heard, protect
+from homotopy.progress import TextBar
 from homotopy.tracker import running
 from homotopy.tracker.compiling import source_digest
 
-__all__ = ["announce_compilation", "compiled"]
+__all__ = ["announce_compilation", "compilation_shown", "compiled"]
 
 protect(vars(running))
 
@@ -41,5 +44,21 @@ def announce_compilation() -> None:
     if not compiled():
         logging.getLogger("homotopy").warning(
             "compiling the loops of homotopy-qp: once after installation, about half a minute, "
-            "then kept on disk (homotopy.compile_now() does it beforehand)"
+            "then kept on disk (homotopy.compile_now() does it beforehand, with a progress bar)"
         )
+
+
+@contextmanager
+def compilation_shown(wanted: bool | None) -> Iterator[None]:
+    """A bar while the loops are compiled; None is on a terminal only."""
+    shown = sys.stderr is not None and sys.stderr.isatty() if wanted is None else wanted
+    if not shown or compiled():
+        yield
+        return
+    announce_compilation()
+    bar = TextBar("compiling")
+    try:
+        with compilation_heard(bar.update_to):
+            yield
+    finally:
+        bar.close()

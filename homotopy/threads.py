@@ -13,7 +13,7 @@ from homotopy.gram import Gram
 
 __all__ = ["one_thread"]
 
-# From this many coordinates on, products are long enough for several threads.
+# Above this many coordinates, products are long enough to gain from several threads.
 MANY = 20_000
 
 
@@ -23,7 +23,7 @@ def _controller() -> ThreadpoolController:
 
 
 class _OneThread:
-    """Traces in several Python threads share the limit; the last to leave lifts it."""
+    """A limit shared by traces in several Python threads; the last one to finish lifts it."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
@@ -47,7 +47,7 @@ _ONE_THREAD = _OneThread()
 
 
 def one_thread(model: Any, many: int = MANY) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread: on short vectors, several only wait for each other."""
+    """Limit BLAS to one thread, unless vectors are long: threads would wait for each other."""
     gram = getattr(model, "gram", None)
     if not isinstance(gram, Gram) or gram.size > many:
         return nullcontext()

@@ -1,4 +1,4 @@
-"""How numbers are put into words."""
+"""Wording shared by messages."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def pytest_sessionstart(session):
     import homotopy
     from homotopy_plugins import HingeRamp
 
-    homotopy.compile_now()
+    homotopy.compile_now(forks=True)
     # The loops of the certificate and of kernels are compiled when first asked for.
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), [1, -1, 1]
     for rows in (X, sp.csr_array(X)):

@@ -17,7 +17,7 @@ from pathlib import Path
 # Dependencies of dependencies that have moved on since: matplotlib 3.8 calls what pyparsing 3.3
 # deprecates, typer 0.16 what click 8.3 does, and warnings are errors here.
 ALONGSIDE = ("pyparsing<3.3", "click<8.3")
-FEATURES = ("sklearn", "dask", "progress", "plot", "cli", "parquet")
+FEATURES = ("sklearn", "dask", "progress", "plot", "cli", "parquet", "excel")
 _DECLARED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=(?P<version>[0-9.]+)")
 
 

@@ -358,6 +358,7 @@ class Point:
     spread: Long  # of u: the same by lengths |phi_i||phi_j|
     stored: Long  # what numbers of double precision leave of the sum, however they were found
     line: Polyline
+    plain: Long | None = None  # u with the offset, where B' alpha = 0 holds for a t beside t only
 
     @classmethod
     def of(cls, problem: Statement, t: float, alpha: Any, b: Any) -> Point:
@@ -367,7 +368,7 @@ class Point:
         length = np.sqrt(np.diagonal(problem.size))
         terms = problem.size @ np.abs(alpha) + shift
         spread = length * (length @ np.abs(alpha)) + shift
-        F, own = problem.features, problem.centred
+        F, own, plain = problem.features, problem.centred, None
         stored = ROUNDED * terms
         if F is not None and own is not None:
             if not np.any(problem.target(t)[0]):
@@ -376,12 +377,14 @@ class Point:
                 # the offset is what they do not have themselves.
                 beside = np.abs(F) @ (np.abs(own).T @ np.abs(alpha))
                 less = beside < np.abs(F) @ (np.abs(F).T @ np.abs(alpha))
+                off, sizes = np.abs(problem.B.T @ alpha), np.abs(problem.B).T @ np.abs(alpha)
+                plain = u if np.any(off > OWN * sizes) else None
                 u = np.where(less, F @ (own.T @ alpha) + problem.B @ b, u)
             shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
             terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)
             inner = np.sqrt((own**2).sum(axis=1)) * (length @ np.abs(alpha))
             spread = np.minimum(spread, inner + shift)
-        return cls(t, alpha, b, u, terms, spread, stored, problem.polyline(t))
+        return cls(t, alpha, b, u, terms, spread, stored, problem.polyline(t), plain)
 
 
 class Examiner:
@@ -415,6 +418,12 @@ class Examiner:
         # A break-point is known to the rounding of t over the whole span.
         corners = np.stack([_real(p.line.corner) for p in points])
         self.least += 1e-13 * np.max(corners.max(axis=0) - corners.min(axis=0), axis=1)
+        # A response without a scale (its row is 0, so are its corners: a multiplier that ought to
+        # be 0) is known as well as the objective, of which it makes up u alpha.
+        bare = (self.length == 0) & (self.most > 0)
+        bare &= ~np.any([p.line.corner_terms > 0 for p in points], axis=(0, 2))
+        value = max(float(np.abs(p.alpha) @ p.terms) for p in points)
+        self.least[bare] += SOLVED * value / self.most[bare]
 
     def blur(self, p: Point) -> Long:
         """What rounding may do to u: of the data, of the solution."""
@@ -426,6 +435,10 @@ class Examiner:
         the rounding of t does to u."""
         with np.errstate(invalid="ignore", over="ignore"):
             off = self._off(p, drift)
+            if p.plain is not None and np.max(off) > 1:
+                # Either reading of u will do, but the same for all coordinates.
+                other = self._off(attrs.evolve(p, u=p.plain), drift)
+                off = other if np.max(other) <= 1 else off
         return np.where(np.isnan(off), INF, off)
 
     def _off(self, p: Point, drift: Any) -> Long:
@@ -489,8 +502,13 @@ class Examiner:
             return 0.0
         e, terms = self.problem.target(p.t)
         off = np.abs(self.problem.B.T @ p.alpha - e)
-        sizes = np.abs(self.problem.B).T @ np.abs(p.alpha) + terms
-        most = np.abs(self.problem.B).T @ np.maximum(self.most, self.usual)
+        B = np.abs(self.problem.B).T
+        sizes = B @ np.abs(p.alpha) + terms
+        largest = np.maximum(self.most, self.usual)
+        # Without slopes alpha has a scale from its equations only, which are solved together: one
+        # whose terms all ought to be 0 holds as well as the others of its alphas.
+        borne = np.max(_part((B @ largest + terms)[:, None], B) * (B > 0), axis=0)
+        most = B @ np.where(self.usual > 0, largest, np.maximum(largest, borne))
         return float(np.max(_part(off, OWN * sizes + 10 * SOLVED * most)))
 
     def standing(self, p: Point) -> Any:
@@ -503,7 +521,10 @@ class Examiner:
             rise = p.line.height(j + 1, corner) - p.line.height(j, corner)
             real &= rise > 1e-9 * (p.line.slope_terms[:, j] + p.line.slope_terms[:, j + 1])
             last = 1e-14 * (p.line.corner_terms[:, j] + p.spread + self.peak)
-            near |= real & (np.abs(p.u - corner) <= last) & (last <= 1e-9 * gap)
+            away = np.abs(p.u - corner)
+            # What nothing cancels in is off the corner, however small its row is beside the others.
+            whole = away > 1e-3 * (p.terms + p.line.corner_terms[:, j])
+            near |= real & (away <= last) & (last <= 1e-9 * gap) & ~whole
         return np.flatnonzero(near)
 
     def objective(self, p: Point, origin: Long) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Losses on held-out rows, in the form in which their mean is known along a whole path.
+"""Losses on held-out rows, in a form whose mean can be computed exactly along a whole path.
 
 Each is a sum of terms that are polynomials on either side of a kink (see `validation`).
 """
@@ -34,13 +34,13 @@ class HeldOutLoss:
 
     @classmethod
     def bent(cls, kink: Array, left: npt.ArrayLike, right: npt.ArrayLike) -> HeldOutLoss:
-        """0 at the kink, a straight line on either side: `left` and `right` are the slopes."""
+        """Return a term that is 0 at the kink and linear beside it, with slopes `left`, `right`."""
         tables = np.zeros((2, 3, kink.size))
         tables[0, 1], tables[1, 1] = left, right
         return cls(kink, tables[0], tables[1])
 
     def __call__(self, f: Array) -> Array:
-        """The value of each row at f, (N,)."""
+        """Return the loss of each row at f, (N,)."""
         g = f - self.kink
         c0, c1, c2 = np.where(g > 0.0, self.right, self.left)
         return np.asarray(c0 + g * (c1 + g * c2))
@@ -82,7 +82,7 @@ def _squared(y: Array) -> Terms:
 
 @attrs.frozen
 class Truncated:
-    """``min(|y - f|, cap)``: an outlier among the held-out rows counts no more than that."""
+    """``min(|y - f|, cap)``: an outlier among the held-out rows counts at most `cap`."""
 
     cap: float
 

@@ -1,4 +1,4 @@
-"""When each coordinate of a path is on certain pieces of its polyline."""
+"""When each coordinate of a path is on given pieces of its polyline."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from homotopy.path.segments import Pickled, read_only
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Stays", "stays"]
+__all__ = ["Occupancy", "occupancy"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Stays(Pickled):
-    """For every coordinate the fraction of the path that it spends on some pieces.
+class Occupancy(Pickled):
+    """When, and for how much of the path, each coordinate is on given pieces of its polyline.
 
     Attributes
     ----------
     parameter : str
         The name of t.
     pieces : tuple of str
-        Their names.
+        The names of the pieces.
     traced : (float, float)
-        The path, in the order of travel.
+        The first and last t of the path, in the order of travel.
     first : array (n,)
-        The t at which each coordinate first comes onto one of them; NaN for those that never do.
+        The t at which each coordinate first reaches one of the pieces; NaN if it never does.
     share : array (n,)
-        The fraction of the path spent on them, 0 to 1 (on a path of one point 0 or 1).
+        The fraction of the path spent on the pieces, 0 to 1 (0 or 1 on a path of one point).
     row, start, stop : arrays
-        Every stay, by coordinate and then in the order of travel: which, from where, to where.
+        Every stay on the pieces: its coordinate, its first t and its last t, sorted by coordinate
+        and then in the order of travel.
     """
 
     parameter: str
@@ -50,7 +51,7 @@ class Stays(Pickled):
     stop: Array = attrs.field(converter=read_only)
 
     def of(self, i: int) -> tuple[tuple[float, float], ...]:
-        """The stays of coordinate i, in the order of travel."""
+        """Return the stays of coordinate i as pairs (start, stop), in the order of travel."""
         n = self.first.size
         if not -n <= i < n:
             raise PathError(f"row {i} is not among the {n} rows of the path")
@@ -62,20 +63,20 @@ class Stays(Pickled):
         begin, end = self.traced
         ever = int(np.isfinite(self.first).sum())
         return (
-            f"<Stays on {', '.join(self.pieces)}: {ever} of {self.first.size} rows, "
+            f"<Occupancy on {', '.join(self.pieces)}: {ever} of {self.first.size} rows, "
             f"{self.parameter} {begin:.6g} -> {end:.6g}>"
         )
 
 
-def stays(path: Path, names: tuple[str, ...]) -> Stays:
-    """When each coordinate of `path` is on one of the pieces `names`."""
+def occupancy(path: Path, names: tuple[str, ...]) -> Occupancy:
+    """Compute when each coordinate of `path` is on one of the pieces `names`."""
     known = path.problem.polylines.names
     for name in names:
         if name not in known or not name:
             have = ", ".join(k for k in known if k)
             raise PathError(f"no piece is called {name!r}; the pieces are {have}")
     if not names:
-        raise PathError("stays: name at least one piece")
+        raise PathError("occupancy: name at least one piece")
     wanted = np.array([k in names for k in known])
     s = path.segments
     n = s.first_piece.size
@@ -87,8 +88,8 @@ def stays(path: Path, names: tuple[str, ...]) -> Stays:
     on = wanted[np.concatenate([s.first_piece, s.changed_to])]
     order = np.argsort(row, kind="stable")
     row, t, on = row[order], t[order], on[order]
-    # A stay begins where the coordinate was elsewhere before, and lasts until its next change or
-    # the end of the path.
+    # A stay begins where the coordinate was on another piece before, and lasts until it leaves the
+    # pieces or the path ends.
     same = np.append(False, row[1:] == row[:-1])
     came = on & ~(same & np.append(False, on[:-1]))
     left = ~on & same & np.append(False, on[:-1])
@@ -104,7 +105,7 @@ def stays(path: Path, names: tuple[str, ...]) -> Stays:
     share = np.zeros(n)
     length = abs(end - begin)
     np.add.at(share, who, np.abs(departure - start) / length if length else 1.0)
-    return Stays(
+    return Occupancy(
         parameter=path.model.parameter,
         pieces=tuple(names),
         traced=(begin, end),

@@ -13,7 +13,7 @@ __all__ = ["summary"]
 
 
 def summary(path: Path, most: int = 12) -> str:
-    """Span, break-points and jumps of `path`, at most `most` jumps in full."""
+    """Summarise the span, break-points and jumps of `path`; list at most `most` jumps."""
     name = path.model.parameter
     start, stop = path.traced
     n = path.problem.gram.size

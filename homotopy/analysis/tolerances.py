@@ -9,16 +9,17 @@ __all__ = ["ANALYSIS_TOLERANCES", "AnalysisTolerances"]
 
 @attrs.frozen(kw_only=True)
 class AnalysisTolerances:
-    """What counts as rounding where a path is analysed, and how much is held at a time."""
+    """What counts as rounding in the analysis of a path, and how much memory it may use."""
 
-    # Values that differ by less than this fraction of the least (of the largest where that is 0)
-    # are ties: sums are rounded.
+    # Values that differ from the minimum by less than this fraction of it (of the largest value if
+    # the minimum is 0) tie with it: sums are rounded.
     tied: float = 1e-12
-    # Crossings closer than this fraction of a segment are at one t.
+    # Crossings closer than this fraction of a segment happen at the same t.
     together: float = 1e-13
-    # A value off the straight line by more than this fraction of the largest is not on it.
+    # A decision function is not affine if a midpoint deviates by more than this fraction of the
+    # largest value.
     bent: float = 1e-4
-    # Numbers held at a time for the values at the ends of segments.
+    # Most numbers in memory at a time for the values at the ends of segments.
     block: int = 1_000_000
 
 

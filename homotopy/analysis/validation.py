@@ -1,10 +1,10 @@
 """The loss on held-out data along a whole path, at every t.
 
-Between two break-points alpha and b are straight lines in t, so every held-out value f(x; t) is one
-too.  A loss made of terms that are polynomials in f on either side of a kink (0-1: a step at 0;
-absolute: a bend at y) is then a polynomial in t but for the places where some f(x_j; t) passes its
-kink, and those are roots of linear equations.  The mean over the held-out rows is known for every
-t, not on a grid, and so is where it is least.
+Between two break-points alpha and b are linear in t, and so is every held-out value f(x; t).  Take
+a loss made of terms that are polynomials in f on either side of a kink (0-1: a step at 0; absolute:
+a bend at y).  It is a polynomial in t except where some f(x_j; t) passes its kink, and those t are
+roots of linear equations.  So the mean over the held-out rows is known exactly at every t, not just
+on a grid, and so is its minimum.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ Evaluator = Callable[[Array, Array], Array]
 
 @attrs.frozen
 class Best:
-    """Where a curve is least.
+    """A point of a `ValidationCurve` chosen by `best`, `earliest` or `latest`.
 
     Attributes
     ----------
     t : float
-        The middle of the best interval.
+        The chosen t: for `best`, the middle of the widest interval with the minimum.
     side : {"after", "before"}
-        Which side of t to take where t is a jump and only one of them is best.
+        The side of t to use, if t is a jump and the value is taken on one side only.
     value : float
-        The least value.
+        The value of the curve there.
     interval : (float, float)
-        All t of the curve around `t` with that value, in the order of travel (what lies before
-        its first piece left out); a single point where the curve has a lowest corner.
+        The interval around `t` with that value, in the order of travel, within the pieces of the
+        curve; a single point if the minimum is taken at one t only.
     """
 
     t: float
@@ -59,13 +59,13 @@ class Best:
 
 @attrs.frozen(eq=False, repr=False)
 class ValidationCurve(Pickled):
-    """A piecewise polynomial in t: the mean loss on held-out rows, exact for every t.
+    """The mean loss on held-out rows as a piecewise polynomial in t, exact at every t.
 
     Piece k runs from ``start[k]`` to ``stop[k]`` in the order of travel and has the value
-    ``c[0] + c[1] w + c[2] w^2`` with ``c = coefficients[k]`` and w going from 0 to 1 along it.
-    Pieces meet in one value unless a jump of the path, or a step of the loss, lies between.
-    At such a t ``side="after"`` (default) is the value just past it, ``side="before"`` just short
-    of it.
+    ``c[0] + c[1] w + c[2] w^2`` with ``c = coefficients[k]``, where w goes from 0 to 1 along it.
+    The curve is continuous except at jumps of the path and steps of the loss.  At such a t,
+    ``side="after"`` (default) gives the value just after it and ``side="before"`` the value just
+    before it.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ class ValidationCurve(Pickled):
     start, stop : arrays (K,)
     coefficients : array (K, 3)
     origin : float
-        The curve is constant from here to its first piece: an infinity where the path has an
-        infinite span (no response is met by a jump there), else ``start[0]``.
+        The curve is constant from here to its first piece: infinite if the path has an infinite
+        span (no jump meets a response out there), else ``start[0]``.
     """
 
     parameter: str
@@ -93,17 +93,17 @@ class ValidationCurve(Pickled):
 
     @property
     def traced(self) -> tuple[float, float]:
-        """Where the curve begins and ends, in the order of travel."""
+        """The first and last t of the curve, in the order of travel."""
         return float(self.start[0]), float(self.stop[-1])
 
     @property
     def nodes(self) -> Array:
-        """All t between which the curve is one polynomial, in the order of travel."""
+        """The ends of the polynomial pieces, in the order of travel."""
         return nodes(self.start, self.stop)
 
     @property
     def _sign(self) -> float:
-        """+1 where t grows along the curve, -1 where it falls."""
+        """+1 if t increases along the curve, -1 if it decreases."""
         begin, end = self.traced
         if begin == end:
             begin = self.origin
@@ -120,7 +120,7 @@ class ValidationCurve(Pickled):
     # ------------------------------------------------------------------ values
 
     def __call__(self, t: Any, side: str = "after") -> Any:
-        """The mean loss at `t`: a float for a number, an array for an array."""
+        """Return the mean loss at `t`: a float for a number, an array for an array."""
         try:
             asked = np.asarray(t, dtype=float)
         except (TypeError, ValueError):
@@ -145,8 +145,8 @@ class ValidationCurve(Pickled):
         return float(value) if asked.ndim == 0 else value
 
     def _lowest(self) -> tuple[Array, Array, Array]:
-        """For every piece: its least value, the w at which it is taken, and the value at its
-        end."""
+        """Return, for every piece, its minimum, the w at which it is taken, and the value at the
+        end of the piece."""
         c0, c1, c2 = self.coefficients.T
         end = c0 + c1 + c2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,12 +158,12 @@ class ValidationCurve(Pickled):
 
     @property
     def minimum(self) -> float:
-        """The least value."""
+        """The smallest value of the curve."""
         return float(self._lowest()[0].min())
 
     @property
     def intervals(self) -> tuple[tuple[float, float], ...]:
-        """Every interval of t on which the least value is taken, in the order of travel."""
+        """Every interval of t on which the minimum is taken, in the order of travel."""
         return tuple((begin, end) for begin, end, _ in self._intervals())
 
     def _intervals(self) -> list[tuple[float, float, str]]:
@@ -176,32 +176,32 @@ class ValidationCurve(Pickled):
         for k in np.flatnonzero(least <= tied):
             if flat[k]:
                 first, last = float(self.start[k]), float(self.stop[k])
-                # A point that stands on the first jump is left behind by it.
+                # A piece of length zero before the first jump: the point is on its near side.
                 side = "before" if first == last and k + 1 < self.start.size else "after"
             else:
                 at = self.start[k] + w[k] * (self.stop[k] - self.start[k])
                 first = last = float(at)
                 side = "before" if w[k] == 1.0 else "after"
             if found and found[-1][1] == first:
-                # Merge with what ends where this begins: an interval, or the same corner.
+                # Merge with the previous interval or corner, which ends where this one begins.
                 first, side = found.pop()[0], "after"
             found.append((first, last, side))
         return found
 
     @property
     def best(self) -> Best:
-        """The middle of the widest interval on which the least value is taken."""
+        """The middle of the widest interval on which the minimum is taken."""
         found = self._intervals()
         widths = [abs(last - first) for first, last, _ in found]
         first, last, side = found[int(np.argmax(widths))]
         return Best(0.5 * (first + last), side, self.minimum, (first, last))
 
     def earliest(self, limit: float) -> Best:
-        """The first point, in the order of travel, at which the curve is not above `limit`.
+        """Return the first point, in the order of travel, at which the curve is at most `limit`.
 
-        With ``limit = minimum + error`` this is the choice of the one-standard-error rule: nearest
-        to the start among all that cannot be told from the best.  Where the curve begins that low
-        it is its beginning, before a jump that may stand there.
+        With ``limit = minimum + standard error`` this is the one-standard-error rule: of all points
+        that are not significantly worse than the best, the nearest to the start.  If the curve is
+        that low from the beginning, it is the beginning, before any jump there.
         """
         limit = float(limit)
         least, place, _ = self._lowest()
@@ -220,7 +220,7 @@ class ValidationCurve(Pickled):
             roots = np.polynomial.Polynomial([c0 - limit, c1, c2]).trim().roots()
             real = roots[np.isreal(roots)].real
             inside = real[(real >= 0.0) & (real <= 1.0)]
-            # A vertex that touches the limit has no root where it is rounded.
+            # A vertex that touches the limit may have no real root because of rounding.
             w = float(inside.min() if inside.size else place[k])
         t = float(self.start[k] + w * (self.stop[k] - self.start[k]))
         value = float(c0 + w * (c1 + w * c2))
@@ -229,7 +229,7 @@ class ValidationCurve(Pickled):
         return Best(t, side, value, (t, t))
 
     def latest(self, limit: float) -> Best:
-        """The last point, in the order of travel, at which the curve is not above `limit`."""
+        """Return the last point, in the order of travel, at which the curve is at most `limit`."""
         c0, c1, c2 = self.coefficients[::-1].T
         back = ValidationCurve(
             parameter=self.parameter,
@@ -244,10 +244,10 @@ class ValidationCurve(Pickled):
 
     @classmethod
     def mean(cls, curves: Sequence[ValidationCurve]) -> ValidationCurve:
-        """The mean of several curves of one parameter, exact again.
+        """Return the mean of several curves of one parameter, exact as well.
 
-        They must end at the same t.  Where they begin at different t, each must be constant from
-        there back to the first beginning of all (see `origin`).
+        The curves must end at the same t.  If they begin at different t, each must be constant
+        between the earliest beginning and its own (see `origin`).
         """
         if not curves:
             raise PathError("ValidationCurve.mean: no curves given")
@@ -265,7 +265,7 @@ class ValidationCurve(Pickled):
             spans = ", ".join(f"({c.traced[0]:g}, {c.traced[1]:g})" for c in curves)
             raise PathError(f"ValidationCurve.mean: the curves span different intervals: {spans}")
         nodes = np.unique(np.concatenate([sign * np.append(c.start, c.stop) for c in curves]))
-        # A curve that stands on a jump at an end has a piece of length zero there.
+        # A curve with a jump at one of its ends has a piece of length zero there.
         points = [
             at
             for at, k in ((nodes[0], 0), (nodes[-1], -1))
@@ -285,14 +285,14 @@ class ValidationCurve(Pickled):
         )
 
     def _on(self, start: Array, stop: Array) -> Array:
-        """Coefficients on other pieces, each within one of the curve's own or before the first."""
+        """Return the coefficients on finer pieces, each inside an own piece or before the first."""
         sign = self._sign
         out = np.zeros((start.size, 3))
         middle = 0.5 * (start + stop)
         before = sign * middle < sign * self.start[0]
         out[:, 0] = self.coefficients[0, 0]
         at = np.where(before, self.start[0], middle)
-        # Where two pieces meet a point belongs to the later one, but at the beginning to the first.
+        # A point where two pieces meet belongs to the later one; the beginning, to the first.
         k = locate(self.start, self.stop, sign, at, "after")
         ends = (start == stop) & (start == self.start[0])
         k = np.where(ends, 0, k)
@@ -311,9 +311,9 @@ def validation_curve(
     sample_weight: Any = None,
     block: int = ANALYSIS_TOLERANCES.block,
 ) -> ValidationCurve:
-    """The mean loss of `path` on held-out rows for every t; see `Path.validation_curve`.
+    """Return the mean loss of `path` on held-out rows for every t; see `Path.validation_curve`.
 
-    No more than about `block` numbers are held at a time.
+    At most about `block` numbers are in memory at a time.
     """
     model = path._predictor()
     loss = model.validation_loss if loss is None else loss
@@ -350,7 +350,7 @@ def validation_curve(
 def held_out_losses(
     path: Path, X: Any, y: Any, t: float, side: str = "after", *, loss: Loss
 ) -> Array:
-    """The loss of every held-out row at one `t`, whose weighted mean is the curve there."""
+    """Return the loss of every held-out row at `t`; their weighted mean is the curve there."""
     target = path._predictor().held_out_target(y)
     terms = LOSSES[loss](target) if isinstance(loss, str) else loss(target)
     f = path.decision_function(X, t, side)
@@ -358,7 +358,7 @@ def held_out_losses(
 
 
 def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> None:
-    """Refuse a decision function that bends between two points of the path."""
+    """Refuse a decision function that is not affine between two points of the path."""
     ends = [evaluate(alphas[:, [k]], bs[:, [k]]) for k in range(2)]
     middle = evaluate(alphas.mean(axis=1, keepdims=True), bs.mean(axis=1, keepdims=True))
     off = float(np.abs(middle - 0.5 * (ends[0] + ends[1])).max(initial=0.0))
@@ -367,12 +367,13 @@ def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> N
     ):
         raise ModelError(
             f"{name}: decision_function is not affine in alpha and b (midway between two points of "
-            f"the path it is off by {off:.3g}), so that its loss between break-points is not known"
+            f"the path it is off by {off:.3g}), so the loss between break-points is not known; "
+            "make it affine, or evaluate Path.decision_function at the t you need"
         )
 
 
 def _blocks(path: Path, rows: int, block: int) -> Iterator[tuple[int, int, Array, Array]]:
-    """alpha and b at both ends of each segment, as many segments at a time as fit."""
+    """Yield alpha and b at both ends of each segment, as many segments at a time as fit."""
     s = path.segments
     size = max(1, block // (2 * max(path.problem.gram.size, rows)))
     sweep = path._sweep()
@@ -384,7 +385,7 @@ def _blocks(path: Path, rows: int, block: int) -> Iterator[tuple[int, int, Array
 
 
 class _Tally:
-    """Sums over held-out rows: a polynomial a segment, and what changes inside segments."""
+    """Sums over held-out rows: one polynomial per segment, and its changes inside the segment."""
 
     def __init__(self, segments: int, weights: Array) -> None:
         self._weights = weights
@@ -394,9 +395,9 @@ class _Tally:
         self._change: list[Array] = []
 
     def add(self, first: int, last: int, begin: Array, end: Array, loss: HeldOutLoss) -> None:
-        """Segments `first` to `last`, with the values of f at both ends, (N, k) each."""
+        """Add segments `first` to `last`, given the values of f at both ends, (N, k) each."""
         g0, g1 = begin - loss.kink[:, None], end - loss.kink[:, None]
-        # On a kink at one end: the side is that of the inside.  On it all along: left.
+        # A value on the kink at one end takes the side of the interior; all along the kink, left.
         right = (g0 > 0.0) | ((g0 == 0.0) & (g1 > 0.0))
         right_at_end = (g1 > 0.0) | ((g1 == 0.0) & (g0 > 0.0))
         w = self._weights[:, None]
@@ -414,7 +415,7 @@ class _Tally:
             self._change.append(self._weights[row, None] * _substituted(change.T, a, b - a))
 
     def pieces(self, start: Array, stop: Array) -> tuple[Array, Array, Array]:
-        """start, stop and coefficients of every piece, segments cut where a row passes its kink."""
+        """Return start, stop and coefficients of the pieces: segments cut at kinks of rows."""
         count = start.size
         where = np.concatenate([np.arange(count), *self._where])
         at = np.concatenate([np.zeros(count), *self._at])
@@ -427,7 +428,7 @@ class _Tally:
         where, at, change = where[order], at[order], change[order]
         apart = np.append(True, (where[1:] != where[:-1]) | (at[1:] - at[:-1] > near))
         at = at[np.maximum.accumulate(np.where(apart, np.arange(at.size), 0))]
-        # Sums within each segment: a running sum less what it was where the segment began.
+        # Sum the changes within each segment.
         heads = np.flatnonzero(np.append(True, where[1:] != where[:-1]))
         ends = np.append(heads[1:], where.size)
         coefficients = np.empty((where.size, 3))
@@ -435,7 +436,7 @@ class _Tally:
             coefficients[head:end] = self._base[k] + np.cumsum(change[head:end], axis=0)
         after = np.append(at[1:], 1.0)
         after[ends - 1] = 1.0
-        # From w of the segment to w of the piece.
+        # Substitute the w of the piece for the w of the segment.
         length = after - at
         local = _substituted(coefficients, at, length)
         span = stop - start
@@ -448,7 +449,7 @@ class _Tally:
 
 
 def _substituted(coefficients: Array, at: Array, length: Array) -> Array:
-    """Polynomials (m, 3) of ``at + length * w`` as polynomials of w."""
+    """Return polynomials (m, 3) of ``at + length * w`` as polynomials of w."""
     c0, c1, c2 = coefficients.T
     return np.stack(
         [c0 + at * (c1 + at * c2), (c1 + 2.0 * at * c2) * length, c2 * length**2], axis=1
@@ -456,7 +457,7 @@ def _substituted(coefficients: Array, at: Array, length: Array) -> Array:
 
 
 def _polynomials(weights: Array, table: Array, g0: Array, g1: Array) -> Array:
-    """Sums over rows of ``table`` as polynomials in w where g goes from g0 to g1: (3, k)."""
+    """Return sums over rows of ``table`` as polynomials in w, (3, k); g goes from g0 to g1."""
     slope = g1 - g0
     sums = np.zeros((3, g0.shape[1]))
     if np.any(table[0]):
@@ -483,5 +484,5 @@ def _weights(weights: Any, rows: int) -> Array:
     if array.shape != (rows,):
         raise DataError(f"y has {rows} rows but sample_weight has shape {array.shape}")
     if not (np.all(np.isfinite(array)) and np.all(array >= 0.0) and np.any(array)):
-        raise DataError("sample_weight must be finite and not negative, and not all of it 0")
+        raise DataError("sample_weight must be finite and not negative, with at least one above 0")
     return array

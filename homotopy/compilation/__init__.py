@@ -1,12 +1,24 @@
-"""How Numba is used here: what is compiled how, what is passed by reference, what is kept on disk.
+"""How Numba is used: compiler options, arguments by reference, and the cache on disk.
 
 * `options`: the options of compiled functions, and parts that are optimised with their callers;
 * `reference`: a named tuple of arrays as one argument;
+* `listening`: how far a compilation is;
 * `protection`: Ctrl-C during a compilation, damaged files, read-only folders.
 """
 
+from homotopy.compilation.listening import compilation_heard
 from homotopy.compilation.options import FAST, OUTER, PART, SUM, digest
 from homotopy.compilation.protection import interrupts_held, protect
 from homotopy.compilation.reference import by_reference
 
-__all__ = ["FAST", "OUTER", "PART", "SUM", "by_reference", "digest", "interrupts_held", "protect"]
+__all__ = [
+    "FAST",
+    "OUTER",
+    "PART",
+    "SUM",
+    "by_reference",
+    "compilation_heard",
+    "digest",
+    "interrupts_held",
+    "protect",
+]

@@ -1,12 +1,11 @@
-"""How compiled functions are compiled.
+"""Compiler options.
 
-Numba compiles every function on its own (optimised, and down to machine code), and then once more
-as a part of each function that calls it, and so on up: with functions that fit on a screen the same
-code is optimised a dozen times over.  Functions called by compiled code only are therefore *parts*:
-each is typed and translated once, linked into the function that Python calls, once, and optimised
-there with all the others.  (A pipeline class is how Numba lets a compilation be changed.  If a
-version of Numba lacks what is changed here, everything is compiled the ordinary way: slower, with
-the same result.)
+Numba compiles every function separately (optimised, down to machine code), and then again as a part
+of each function that calls it, and so on up: with short functions the same code is optimised a
+dozen times.  Functions called only by compiled code are therefore *parts*: each is typed and
+translated once, linked once into the function that Python calls, and optimised there with all the
+others.  (A pipeline class is Numba's way to change a compilation.  If a version of Numba lacks what
+is changed here, everything is compiled the ordinary way: more slowly, with the same result.)
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from typing import Any, ClassVar
 
 __all__ = ["FAST", "OUTER", "PART", "SUM", "digest"]
 
-# Nothing is allocated in compiled code, so nothing need be counted; a division by zero is an
-# infinity; every wrapper is one more thing to compile.
+# Compiled code allocates nothing, so no reference counts are needed; a division by zero gives an
+# infinity; a wrapper that is not needed is not compiled.
 OUTER: dict[str, Any] = {
     "cache": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
-# Called by compiled functions only.
+# For functions called only by compiled functions.
 PART = OUTER | {"no_cpython_wrapper": True}
 
-# How the symbols of our own functions begin: a call to one that is missing would go nowhere.
+# How the symbols of our own functions begin: a missing one would be called at address 0.
 OURS = "_ZN8homotopy"
 
 try:
@@ -38,8 +37,8 @@ try:
     from numba.core.compiler import Compiler, Flags
 
     class _PartLibrary(JITCodeLibrary):
-        """Code that is there to be linked into its callers: with all that it calls, once, where a
-        whole is made of it, not from caller to caller."""
+        """Code to be linked into its callers: with everything that it calls, and only once, where
+        the whole is made, not from caller to caller."""
 
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)  # type: ignore[no-untyped-call]
@@ -53,7 +52,7 @@ try:
             self._finalized = True
 
         def _called(self, seen: dict[int, Any]) -> dict[int, Any]:
-            """Every library that this one needs, itself included, each once."""
+            """Return every library that this one needs, itself included, each once."""
             seen[id(self)] = self
             for library in self._linking_libraries:
                 if id(library) not in seen:
@@ -66,7 +65,7 @@ try:
             if self._whole is None:
                 called = self._called({}).values()
                 whole = self._final_module.clone()
-                # Parts first: what may be left out where nothing asks for it yet comes last.
+                # Link parts first: code that may be dropped while still unreferenced comes last.
                 for library in called:
                     if isinstance(library, _PartLibrary) and library is not self:
                         whole.link_in(library._final_module, preserve=True)
@@ -90,11 +89,11 @@ try:
             return self
 
         def set_env(self, name: str, environment: Any) -> None:
-            """There is no machine code to tell where its environment is."""
+            """Do nothing: there is no machine code that needs an environment."""
 
     class _OneFlags(Flags):
-        """Flags that are one object where they are equal: every call that is typed looks them up,
-        and comparing sixty of them is a tenth of all compilation."""
+        """Flags that are the same object if they are equal: every typed call looks them up, and
+        comparing sixty of them takes a tenth of all compilation."""
 
         _known: ClassVar[dict[str, Any]] = {}
 
@@ -126,16 +125,16 @@ try:
 except ImportError:
     pass
 
-# Sums may be taken in any order (so that they are vectorised); nothing else is relaxed.
+# Sums may be reordered (so that they are vectorised); nothing else is relaxed.
 FAST = {"reassoc", "contract", "nsz"}
 SUM = PART | {"fastmath": FAST}
 
 
 def digest(files: Iterable[str | FilePath]) -> str:
-    """A name for the present source of everything that is compiled together.
+    """Return a digest of the source files that are compiled together.
 
-    Numba keeps a function on disk for as long as the one file that holds it is unchanged.  One made
-    of many files has this in the types that it is compiled for.
+    Numba's cache of a function is valid as long as the file that defines it is unchanged.  A
+    function compiled from many files has this digest in its argument types.
     """
     try:
         content = b"".join(FilePath(file).read_bytes() for file in files)

@@ -1,15 +1,15 @@
 """Compilation on first use that survives Ctrl-C, damaged cache files and read-only folders.
 
-Numba compiles a function when it is first called and keeps the machine code in a folder.  Three
-things that Numba leaves to chance are handled here:
+Numba compiles a function when it is first called and stores the machine code in a folder.  Three
+cases that Numba does not handle are handled here:
 
 * *Ctrl-C.*  A `KeyboardInterrupt` that arrives while LLVM calls back into Python is printed and
-  swallowed there, and the compilation continues without its result ("no compiled object yet"). A
-  compilation cannot be abandoned halfway, so the signal waits until it is done (half a minute at
-  most, once after installation); the result is cached, then the interrupt is raised.
+  lost there, and the compilation continues without its result ("no compiled object yet").  A
+  compilation cannot be abandoned halfway, so the signal is held until it is done (at most half a
+  minute, once after installation); the result is cached, then the interrupt is raised.
 * *A damaged file*, after a full disk or a crash: the function is compiled again and the file
   replaced.
-* *No writable folder*: a temporary folder for this process.
+* *No writable folder*: a temporary folder is used for this process.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import logging
 import os
 import shutil
@@ -29,25 +30,27 @@ from typing import Any, Self
 __all__ = ["interrupts_held", "protect"]
 
 LOG = logging.getLogger("homotopy")
-# Compiled functions of packages whose name starts like this are always cached somewhere.
+# Compiled functions of packages whose names begin with this are always cached somewhere.
 PACKAGE = "homotopy"
+# Thresholds of Python's garbage collector while Numba compiles; more would cost memory.
+COLLECTIONS = 50_000, 10, 1_000
 
 
 class _Waiting:
-    """A handler that holds Ctrl-C back."""
+    """A handler that holds Ctrl-C."""
 
     def __init__(self) -> None:
         self.pending = False
 
     def __call__(self, _number: int, _frame: object) -> None:
         if not self.pending:
-            LOG.warning("Ctrl-C: as soon as the loops of homotopy-qp are compiled")
+            LOG.warning("Ctrl-C: stopping as soon as the loops of homotopy-qp are compiled")
         self.pending = True
 
 
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back until the end; only the main thread ever sees it."""
+    """Hold Ctrl-C until the end of the block; only the main thread receives it."""
     before, waiting = signal.getsignal(signal.SIGINT), _Waiting()
     try:
         if callable(before) and not isinstance(before, _Waiting):
@@ -64,11 +67,23 @@ def interrupts_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
+@contextlib.contextmanager
+def fewer_collections() -> Iterator[None]:
+    """Let Python look for garbage less often: a compiler makes millions of small objects, and few
+    of them are garbage in cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def protect(functions: Mapping[str, Any]) -> None:
     """Guard the compiled functions among the values against Ctrl-C and damaged cache files."""
     for function in functions.values():
         cache: Any = getattr(function, "_cache", None)
-        # A function without a cache is compiled within one that has one.
+        # A function without a cache is compiled as part of one that has a cache.
         if getattr(cache, "cache_path", None) and "compile" not in vars(function):
             function.compile = _undisturbed(function.compile)
             cache.load_overload = _forgiving(cache.load_overload, cache)
@@ -78,14 +93,14 @@ def protect(functions: Mapping[str, Any]) -> None:
 def _undisturbed(compile: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compile)
     def wrapped(*arguments: Any) -> Any:
-        with interrupts_held():
+        with interrupts_held(), fewer_collections():
             return compile(*arguments)
 
     return wrapped
 
 
 def _forgiving(step: Callable[..., Any], cache: Any) -> Callable[..., Any]:
-    """`step`, or None if the files cannot be read or written; their contents are dropped."""
+    """Wrap `step` to return None if the files cannot be read or written, and drop their content."""
 
     @functools.wraps(step)
     def wrapped(*arguments: Any) -> Any:
@@ -106,7 +121,7 @@ def _forgiving(step: Callable[..., Any], cache: Any) -> Callable[..., Any]:
     return wrapped
 
 
-# ---------------------------------------------------------------------- nowhere else to go
+# ---------------------------------------------------------------------- no writable folder
 
 
 @functools.cache
@@ -156,5 +171,5 @@ try:
 
     caching.CacheImpl._locator_classes.append(_LastResort)
 except (ImportError, AttributeError):
-    # Then the user gets Numba's own message.
+    # Then the user sees Numba's own message.
     pass

@@ -1,9 +1,9 @@
 """Named tuples of arrays that compiled functions share by reference.
 
-Numba passes a named tuple by value: all the arrays in it, at every call.  With some sixty of them
-that is most of the code to compile.  `by_reference` stores the tuple once and returns a pointer;
-reading a field is a load from there, and a tuple in a tuple is a pointer again. Interpreted it is
-the tuple itself.
+Numba passes a named tuple by value: all of its arrays, at every call.  With some sixty arrays that
+is most of the code to compile.  `by_reference` stores the tuple once and returns a pointer; reading
+a field is a load from there, and a tuple inside the tuple is again a pointer.  Interpreted, it
+returns the tuple itself.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ def _load(context: Any, builder: Any, kind: Reference, value: Any, name: str) ->
     if isinstance(kind.target.types[place], types.BaseNamedTuple):
         return pointer
     load = builder.load(pointer)
-    # The tuple never changes, so a loop need not read it again.
+    # The tuple never changes, so a loop need not load it again.
     load.set_metadata("invariant.load", builder.module.add_metadata([]))
     return load
 
 
 @intrinsic
 def _stored(typing: Any, value: Any) -> Any:
-    """Store `value` on the stack of the caller; a pointer to it."""
+    """Store `value` on the stack of the caller; return a pointer to it."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         place = cgutils.alloca_once_value(builder, given[0])  # type: ignore[no-untyped-call]
-        # To the optimiser this is another pointer: no load from it can be moved above the store.
+        # Make the optimiser see another pointer, so that no load is moved above the store.
         kind = ir.FunctionType(place.type, [place.type])
         return builder.asm(kind, "", "=r,0,~{memory}", [place], True, name="reference")
 

@@ -1,7 +1,8 @@
-"""An optimum that can be asked: what if this row had another alpha, were not there, were new?"""
+"""What-if questions at an optimum: another alpha for one row, a row removed, a new row."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,10 @@ from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.forking.frozen import Frozen, Tables, frozen_problem
 from homotopy.forking.grown import roomy_problem, rows_added, write_row
 from homotopy.forking.leave_one_out import LeftOut, leave_out
-from homotopy.forking.mover import Mover
 from homotopy.forking.result import Moved, Optimum
 from homotopy.forking.tolerances import FORK_TOLERANCES
+from homotopy.forking.walker import Walker
+from homotopy.forking.way import Way
 from homotopy.model import LossModel, NewRow, Predictor
 from homotopy.path.path import Path, Status
 from homotopy.path.recorded import segments_of
@@ -26,16 +28,16 @@ Index = npt.NDArray[np.int64]
 
 
 class Fork:
-    """The optimum of a path at one t, with its factor, from which single rows are moved.
+    """The optimum of a path at one t, from which single rows can be moved, removed or added.
 
-    Made by `Path.fork`.  A move takes the alpha of one row to a value and everything else along, by
-    the pivots that any path is made of; it ends at the exact optimum of the problem in which that
-    alpha is prescribed.  Moves may follow each other; `restore` goes back to the optimum of the
-    path, to the last bit.
+    Made by `Path.fork`.  A move takes the alpha of one row to a value and follows the optimum of
+    all others, by the same pivots as a path.  It ends at the exact optimum of the problem in which
+    that alpha is prescribed.  Moves can follow each other; `restore` goes back to the optimum of
+    the path, to the last bit.
 
-    Every row keeps to the convex branch of its polyline on which it stands at t.  Of a convex
-    problem that is all of it.  Of a ramp loss it is not: what has been an outlier stays one, and a
-    row that would jump stands on a wall instead (``moved.partition()``).
+    Every row stays on the convex branch of its polyline that it occupies at t.  For a convex
+    problem that is the whole polyline.  For a ramp loss it is not: an outlier stays an outlier, and
+    a row that would jump stops at a wall instead (``moved.partition()``).
 
     Attributes
     ----------
@@ -49,7 +51,9 @@ class Fork:
         self.path, self.t, self.side = path, place, side
         piece = path.segments.pieces(k)
         self._problem = frozen_problem(path.problem, place, piece)
-        self._mover = Mover(self._problem, piece, path._alpha_on(k, place), path._b_on(k, place))
+        assert isinstance(self._problem.model, Frozen)
+        self._names = self._problem.model.names
+        self._mover = Walker(self._problem, piece, path._alpha_on(k, place), path._b_on(k, place))
         self._added: list[NewRow] = []
 
     @property
@@ -59,12 +63,12 @@ class Fork:
 
     @property
     def added(self) -> tuple[NewRow, ...]:
-        """The rows that were added; they come after those of the model."""
+        """The rows added so far; they are numbered after those of the model."""
         return tuple(self._added)
 
     @property
     def held(self) -> dict[int, float]:
-        """The rows whose alpha is prescribed, and what it is."""
+        """The rows whose alpha is prescribed, with its value."""
         return dict(self._mover.held)
 
     @property
@@ -81,29 +85,34 @@ class Fork:
     def _rows(self) -> int:
         return self.path.problem.gram.size + len(self._added)
 
-    # ------------------------------------------------------------------ where it stands
+    # ------------------------------------------------------------------ the present state
 
     def optimum(self) -> Optimum:
-        """The present optimum."""
+        """Return the present optimum."""
         return Optimum(**self._state())
 
     def _state(self) -> dict[str, Any]:
-        mover, n = self._mover, self._rows
-        mover.write_alpha()
-        piece, held = np.array(mover.piece[:n]), self.held
-        added, lines = self.added, mover.model_lines
-        slope, bend = lines.slope.at[:n].copy(), lines.slope.bend[:n].copy()
-        tables = Tables(slope, lines.corner.at[:n].copy(), bend)
+        mover, n, held = self._mover, self._rows, self.held
+        added, lines, ahead = self.added, mover.model_polylines, mover.ahead
+        if ahead is None:
+            mover.write_alpha()
+            point = mover.alpha, mover.u + mover.coords.status.miss, mover.b, np.array(mover.piece)
+            slope, bend = lines.slope.at[:n].copy(), lines.slope.bend[:n].copy()
+            tables = Tables(slope, lines.corner.at[:n].copy(), bend)
+        else:
+            # No row but those held is off its polyline, and those of the model never change.
+            point, tables = (ahead.alpha, ahead.response, ahead.b, ahead.piece), mover.own
 
         def frozen() -> Frozen:
-            return self._frozen(tables, added)
+            return self._frozen(tables if ahead is None else tables.held(n, held), added)
 
         return {
-            "alpha": mover.alpha[:n],
-            "response": (mover.u + mover.here.spot.miss)[:n],
-            "border_multipliers": mover.b,
+            "alpha": point[0][:n],
+            "response": point[1][:n],
+            "border_multipliers": point[2],
             "held": {row: value for row, value in held.items() if row < n},
-            "piece": piece,
+            "piece": point[3][:n],
+            "names": self._names,
             "frozen": frozen,
             "model": self.model,
             "added": added,
@@ -116,7 +125,7 @@ class Fork:
         moving: int | None = None,
         span: tuple[float, float] = (0.0, 0.0),
     ) -> Frozen:
-        """The problem with these polylines and rows."""
+        """Return the problem with these polylines and rows."""
         own, frozen = self.path.problem, self._problem.model
         assert isinstance(frozen, Frozen)
         gram, border = rows_added(own, added) if added else (own.gram, own.border)
@@ -124,13 +133,13 @@ class Fork:
         return Frozen(gram, (border, target), tables, frozen.names, moving, span)
 
     def decision_function(self, X: Any) -> Array:
-        """The fitted function at new data, at the present optimum."""
+        """Return the fitted function at new data, at the present optimum."""
         return self.optimum().decision_function(X)
 
     # ------------------------------------------------------------------ moves
 
     def free_row(self, row: int) -> int:
-        """`row`, if there is one of that number."""
+        """Return `row` as a non-negative row number; raise `PathError` if there is no such row."""
         if isinstance(row, bool) or not isinstance(row, int | np.integer):
             raise PathError(f"row must be a row number, got {row!r}")
         if not -self._rows <= row < self._rows:
@@ -138,21 +147,20 @@ class Fork:
         return int(row) % self._rows
 
     def push(self, row: int, alpha: float, nodes: bool = False) -> Moved:
-        """Take the alpha of `row` to a value, and everything else along.
+        """Take the alpha of `row` to a value and follow the optimum of all other rows.
 
         Parameters
         ----------
         row : int
         alpha : float
         nodes : bool
-            Whether every break-point on the way is kept (``moved.nodes``, `Moved.trail`).
+            Whether to record every break-point of the move (``moved.nodes``, `Moved.trail`).
 
         Returns
         -------
         Moved
-            The optimum with that alpha prescribed.  The row has left its polyline until `release`
-            or `restore`: where its response comes to lie says at which corner that alpha would be
-            its optimum.
+            The optimum with that alpha prescribed.  Until `release` or `restore`, the row is off
+            its polyline: a corner at its response would make that alpha optimal.
         """
         row, value = self.free_row(row), _finite(alpha, "alpha")
         if nodes:
@@ -161,48 +169,69 @@ class Fork:
         return Moved(**self._state(), row=row)
 
     def _try(self, row: int, value: float, move: Callable[[], None]) -> None:
-        """Make a move; where there is none, go back to the base and say why."""
+        """Make a move; if it fails, restore the base and say why."""
         try:
             move()
         except TraceError as error:
-            self._mover.go_back_anew()
+            self._mover.recover()
             self._added.clear()
-            raise TraceError(
+            raised = TraceError(
                 f"row {row} cannot be taken to alpha={value:.17g} at "
                 f"{self.model.parameter}={self.t:.17g} (the fork has been restored): {error}"
-            ) from error
+            )
+            # Whether it is proven that there is no such optimum.
+            raised.infeasible = getattr(error, "infeasible", False)  # type: ignore[attr-defined]
+            raise raised from error
         except BaseException:
-            self._mover.go_back_anew()
+            self._mover.recover()
             self._added.clear()
             raise
 
     def _push_recorded(self, row: int, value: float) -> Moved:
         mover, n = self._mover, self._rows
+        found: list[Any] = []
+        self._try(row, value, lambda: found.append(mover.walks_recorded(row, value)))
+        if found[0] is None:
+            return self._follow_recorded(row, value)
+        state, added = self._state(), self.added
+        way = Way.of_nodes(row, n, found[0])
+
+        @functools.cache
+        def nodes() -> Path:
+            tables = state["frozen"]().tables.flat(row)
+            return way.path(self._frozen(tables, added, row, (float(way.t[0]), value)))
+
+        return Moved(**state, row=row, way=way, nodes=nodes)
+
+    def _follow_recorded(self, row: int, value: float) -> Moved:
+        """Do the same by a route of the tracker."""
+        mover, n = self._mover, self._rows
+        mover.go_after()
         mover.write_alpha()
         first = np.array(mover.piece[:n])
         first[row] = 0
         mover.begin_record()
-        self._try(row, value, lambda: mover.hold(row, value))
+        self._try(row, value, lambda: mover.hold_by_route(row, value))
         if not mover.end_record(value):
             self.restore()
             raise TraceError(
-                f"row {row} could not be followed to alpha={value:.17g}, only solved for there: "
-                "the way is not known (push without nodes=True; the fork has been restored)"
+                f"row {row} could not be followed to alpha={value:.17g}, only solved for there, so "
+                "the break-points are unknown; push without nodes=True (the fork has been restored)"
             )
         state = self._state()
         tables = state["frozen"]().tables.flat(row)
-        segments = segments_of(mover.rec, mover.cursor, first)
+        segments = segments_of(mover.record, mover.cursor, first)
         span = float(segments.start[0]), float(segments.stop[-1])
         frozen = self._frozen(tables, self.added, row, span)
-        way = Path(frozen, segments, (), Status.COMPLETE, span, {}, problem=frozen.problem())
-        return Moved(**state, row=row, nodes=way)
+        path = Path(frozen, segments, (), Status.COMPLETE, span, {}, problem=frozen.problem())
+        return Moved(**state, row=row, way=Way.of_path(row, path), nodes=lambda: path)
 
     def remove(self, row: int, nodes: bool = False) -> Moved:
         """Take a row out of the problem: its alpha goes to 0 and stays there."""
         return self.push(row, 0.0, nodes)
 
     def release(self, row: int) -> Moved:
-        """Let a row that is held go back to its own polyline: the optimum with that row in it."""
+        """Put a held row back on its own polyline: the optimum with that row in the problem."""
         row = self.free_row(row)
         if row not in self._mover.held:
             raise PathError(f"row {row} is not held; push or remove it first")
@@ -211,21 +240,22 @@ class Fork:
         return Moved(**self._state(), row=row)
 
     def insert(self, x: Any, target: Any = None, cost: float | None = None) -> int:
-        """A new row, with alpha 0; its number.  `push` moves it, `release` lets it settle.
+        """Add a row with alpha 0 and return its number; then `push` or `release` it.
 
         Parameters
         ----------
         x : array (d,)
-            As the model takes its rows (of a precomputed kernel: its values with the rows of the
-            model, then its own diagonal).
+            The row, in the form that the model takes (for a precomputed kernel: its values with
+            the rows of the model, then its own diagonal).
         target : float or label
         cost : float, optional
-            The weight of its loss; that of a row of weight 1 by default.
+            The weight of its loss; by default that of a row of weight 1.
         """
         model = self.model
         if not isinstance(model, Predictor):
             raise ModelError(
-                f"{type(model).__name__} does not say how a new row is made; use insert_row"
+                f"{type(model).__name__} is not a Predictor and cannot make a row from data; pass "
+                "a NewRow to insert_row"
             )
         if self._added:
             rows = tuple(row.source for row in self._added)
@@ -233,20 +263,22 @@ class Fork:
         return self.insert_row(model.new_row(x, target, cost, self.t, ()))
 
     def insert_row(self, new: NewRow) -> int:
-        """A new row, with alpha 0; its number.  See `NewRow`."""
+        """Add a row with alpha 0 and return its number; see `NewRow`."""
         row = self._rows
+        self._mover.go_after()
         if row == self._mover.u.size:
             self._grow()
         write_row(self._mover, new, row)
+        self._mover.row_written(row)
         self._added.append(new)
         return row
 
     def add(self, x: Any, target: Any = None, cost: float | None = None) -> Moved:
-        """The optimum with a new row in the problem; see `insert`."""
+        """Return the optimum with a new row in the problem; see `insert`."""
         return self.release(self.insert(x, target, cost))
 
     def add_row(self, new: NewRow) -> Moved:
-        """The optimum with a new row in the problem; see `NewRow`."""
+        """Return the optimum with a new row in the problem; see `NewRow`."""
         return self.release(self.insert_row(new))
 
     def restore(self) -> None:
@@ -255,7 +287,7 @@ class Fork:
         self._added.clear()
 
     def _grow(self) -> None:
-        """Make room for more rows."""
+        """Make space for more rows."""
         old, n = self._mover, self.path.problem.gram.size
         spare = 2 * (old.u.size - n) or FORK_TOLERANCES.first_room
         assert isinstance(self._problem.model, Frozen)
@@ -265,9 +297,10 @@ class Fork:
             return np.concatenate([array[:n], np.zeros(spare, array.dtype)])
 
         base = old.base
-        mover = Mover(problem, longer(base.piece), longer(base.alpha), base.b)
+        mover = Walker(problem, longer(base.piece), longer(base.alpha), base.b, n)
         for k, new in enumerate(self._added):
             write_row(mover, new, n + k)
+            mover.row_written(n + k)
         if old.held or mover.held:
             old.write_alpha()
             mover.move_to(old)
@@ -278,15 +311,15 @@ class Fork:
     def hold_each(
         self, rows: Index, values: Array, alphas: bool = False
     ) -> tuple[Array, Array, Array]:
-        """Take the alpha of one row after the other to its value, each from the present optimum.
+        """Take the alpha of each row in turn to its value, always from the present optimum.
 
         Returns
         -------
         response : array (k,)
-            That of each row itself.
+            The response of each row itself.
         border_multipliers : array (k, m)
         alpha : array (k, n)
-            Only if `alphas`; else it has no rows.
+            Empty unless `alphas` is True.
         """
         response, b, found = self._mover.from_here(rows, values, alphas)
         return response, b, found[:, : self._rows]
@@ -304,13 +337,13 @@ class Fork:
         Parameters
         ----------
         rows : list of int, optional
-            Which; all by default.
+            Which rows; all that are not held by default.
         at : array (N, d), optional
-            New rows at which the decision function without each row is wanted too.
+            New rows at which to evaluate the decision function without each row.
         n_jobs : int, optional
-            Processes (joblib); none but this one by default.
+            Number of processes (joblib); by default only this one.
         progress : bool
-            Whether to show a bar.
+            Whether to show a progress bar.
         """
         return leave_out(self, rows, at, n_jobs, progress)
 

@@ -1,12 +1,12 @@
 """The problem of a fork: the model at one t, every row on its convex branch.
 
-Polylines stand still there.  Where a branch ends at a jump it has a wall: a knot beyond which
-alpha goes on for ever.  A row that ends on a wall would have jumped.
+The polylines do not move.  Where a branch ends at a jump it has a wall: a knot along which alpha
+is unbounded.  A row that ends up on a wall would have jumped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -26,20 +26,29 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Tables:
-    """Polylines that stand still: slopes and curvatures (n, K+1), corners (n, K)."""
+    """Polylines that do not move: slopes and curvatures (n, K+1), corners (n, K)."""
 
     slope: Array
     corner: Array
     curvature: Array
 
     def flat(self, row: int) -> Tables:
-        """The same with `row` on a flat slope of height 0 that never ends."""
+        """Return the same with `row` on one flat slope of height 0."""
         slope, corner, curvature = self.slope.copy(), self.corner.copy(), self.curvature.copy()
         slope[row], corner[row], curvature[row] = 0.0, np.inf, 0.0
         return Tables(slope, corner, curvature)
 
+    def held(self, rows: int, held: Mapping[int, float]) -> Tables:
+        """Return the same for the first `rows` rows, those in `held` on one flat slope each."""
+        slope, corner = self.slope[:rows].copy(), self.corner[:rows].copy()
+        curvature = self.curvature[:rows].copy()
+        for row, value in held.items():
+            if row < rows:
+                slope[row], corner[row], curvature[row] = value, np.inf, 0.0
+        return Tables(slope, corner, curvature)
+
     def polylines(self, names: tuple[str, ...], moving: int | None = None) -> Polylines:
-        """As the engine reads them; the slope of row `moving` is t."""
+        """Return them in the form the engine reads; the slope of row `moving` is t."""
         rate = np.zeros_like(self.slope)
         if moving is not None:
             rate[moving] = 1.0
@@ -89,7 +98,7 @@ class Frozen(LossModel):
         return pieces
 
     def problem(self) -> Problem:
-        """The problem compiled: nothing of it need be checked again."""
+        """Return the compiled problem; it comes from a checked one and needs no checks."""
         assert self.border is not None
         return Problem(
             model=self,
@@ -104,12 +113,12 @@ class Frozen(LossModel):
 
 
 def convex_branches(snap: Snapshot, kind: Any, piece: Index) -> Tables:
-    """The polylines `snap`, whose corners are of this kind, each as far as the convex branch goes
-    that `piece` lies on."""
+    """Return the polylines `snap`, with corners of the kinds `kind`, each restricted to the convex
+    branch that contains `piece`."""
     slope, corner = snap.slope.copy(), snap.corner.copy()
     jumps = (kind == JUMP) & np.isfinite(corner)
     places = np.flatnonzero(jumps.any(axis=0)).tolist()
-    # What is beyond a wall is out of reach.
+    # Pieces beyond a wall cannot be reached.
     for j in places:
         left = jumps[:, j] & (piece > 2 * j + 1)
         slope[left, : j + 1], corner[left, :j] = np.inf, -np.inf
@@ -120,11 +129,11 @@ def convex_branches(snap: Snapshot, kind: Any, piece: Index) -> Tables:
 
 
 def frozen_problem(problem: Problem, t: float, piece: Index) -> Problem:
-    """The problem at t with every row kept to the convex branch of its piece."""
+    """Return the problem at t with every row restricted to the convex branch of its piece."""
     if not problem.gram.semidefinite:
         raise ModelError(
             f"{type(problem.model).__name__}: its quadratic form is not positive semidefinite, so "
-            "that an optimum with one row moved is not one optimum; a fork needs a convex problem"
+            "the optimum with one row moved may not be unique; a fork needs a convex problem"
         )
     names = tuple(
         f"wall {p // 2}" if name is None else name for p, name in enumerate(problem.polylines.names)

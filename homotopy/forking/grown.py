@@ -1,7 +1,7 @@
-"""A frozen problem with room for rows that are added later.
+"""A frozen problem with space for rows added later.
 
-Rows that are not there yet are zero rows of Q and of the border, held at alpha = 0: they influence
-nothing.  A new row is written over one of them.
+Unused rows are zero rows of Q and of the border, held at alpha = 0, so they have no influence.  A
+new row overwrites one of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Index = npt.NDArray[np.int64]
 
 
 class Room(KernelGram):
-    """The rows of `gram` and more, those written so far; the others are 0."""
+    """The rows of `gram`, followed by the added rows; unused rows are 0."""
 
     def __init__(self, gram: Gram, spare: int) -> None:
         n = gram.size
@@ -47,7 +47,7 @@ class Room(KernelGram):
         self.extra, self.first = extra, n
 
     def write(self, row: int, column: Array, diagonal: float) -> None:
-        """Let `row` have the products `column` with the rows before it."""
+        """Set `row` to the products `column` with the rows before it."""
         own = self.extra[row - self.first]
         own[:] = 0.0
         own[:row], own[row] = column, diagonal
@@ -64,7 +64,7 @@ class Room(KernelGram):
 def _roomy_features(phi: Any, spare: int) -> Any:
     if not sp.issparse(phi):
         return np.vstack([phi, np.zeros((spare, phi.shape[1]))])
-    # Every feature of a row that is added has its place.
+    # Store every feature of an unused row, so that a new row can be written in place.
     width = phi.shape[1]
     blank = sp.csr_matrix(
         (
@@ -78,7 +78,7 @@ def _roomy_features(phi: Any, spare: int) -> Any:
 
 
 def roomy_problem(problem: Problem, frozen: Frozen, spare: int) -> Problem:
-    """The frozen problem of a fork with `spare` rows that influence nothing."""
+    """Return the frozen problem of a fork with `spare` unused rows."""
     phi, n, m = problem.gram.features(), *problem.border.shape
     gram = Room(problem.gram, spare) if phi is None else LinearGram(_roomy_features(phi, spare))
     old, corners = frozen.tables, frozen.tables.corner.shape[1]
@@ -92,7 +92,7 @@ def roomy_problem(problem: Problem, frozen: Frozen, spare: int) -> Problem:
 
 
 def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
-    """Q and the border of the model with `rows` after its own."""
+    """Return Q and the border of the model with `rows` appended."""
     border = np.vstack([problem.border, *(row.border for row in rows)])
     phi = problem.gram.features()
     if phi is not None:
@@ -110,7 +110,7 @@ def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
 
 
 def write_row(mover: Mover, new: NewRow, row: int) -> None:
-    """Let `row`, until now one that is not there, be this one, held at alpha = 0."""
+    """Write a new row over the unused `row`, held at alpha = 0."""
     snap = _snapshot(mover, new)
     border = np.asarray(new.border, dtype=float)
     if border.shape != (mover.border.shape[1],) or not np.all(np.isfinite(border)):
@@ -123,7 +123,7 @@ def write_row(mover: Mover, new: NewRow, row: int) -> None:
     tables, own = Tables(snap.slope, snap.corner, snap.curvature), mover.own
     mover.own_kinds[row] = snap.kind[0]
     if not snap.convex:
-        # On the convex branch that encloses its response.
+        # Restrict it to the convex branch around its response.
         first, _ = snap.branches(mover.u[row : row + 1])
         tables = convex_branches(snap, snap.kind, 2 * first)
         mover.own_kinds[row] = tables.polylines(("",) * len(new.polyline)).at(0.0).kind[0]
@@ -135,7 +135,7 @@ def write_row(mover: Mover, new: NewRow, row: int) -> None:
 
 
 def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
-    """The polyline of a new row, checked; once, where the next row has the same one."""
+    """Check the polyline of a new row; reuse the result if the next row has the same one."""
     pieces, known = mover.last_polyline
     if known is not None and pieces is new.polyline:
         return known
@@ -149,20 +149,20 @@ def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
     lines.check(0.0, 0.0)
     snap = lines.at(0.0)
     if isinstance(new.polyline, tuple):
-        # (A list might be another one by then.)
+        # (A list could be changed in between.)
         mover.last_polyline = new.polyline, snap
     return snap
 
 
 def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:
-    """Write the row of Q, or of features; its product with alpha, and its diagonal."""
+    """Write the row of Q, or of features; return its product with alpha, and its diagonal."""
     gram = mover.gram
     if isinstance(gram, Room):
         column = np.asarray(new.column, dtype=float)
         if new.column is None or column.shape != (row,) or not np.all(np.isfinite(column)):
             raise ModelError(
-                f"NewRow: column must be {row} finite numbers, the products with the rows there "
-                f"are, got {new.column!r}"
+                f"NewRow: column must be {row} finite numbers, the products with the existing "
+                f"rows, got {new.column!r}"
             )
         if not (np.isfinite(new.diagonal) and new.diagonal >= 0.0):
             raise ModelError(f"NewRow: diagonal must not be negative, got {new.diagonal!r}")
@@ -181,4 +181,4 @@ def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:
     else:
         phi[row] = mover._form.phi[row, :width] = features
     gram.diag[row] = diagonal = float(features @ features)
-    return float(features @ mover.mov.w[:width]), diagonal
+    return float(features @ mover.motion.w[:width]), diagonal

@@ -29,17 +29,17 @@ Found = tuple[Array, Array, Array]
 
 @attrs.frozen(eq=False)
 class LeftOut:
-    """Each row left out in turn; every array has one entry (or row) for each of `rows`.
+    """The results of leaving out each row in turn; one entry (or row) per entry of `rows`.
 
     Attributes
     ----------
     rows : int array (k,)
     response : array (k,)
-        ``u_i`` in the optimum without row i: f(x_i), or y_i f(x_i) where labels are signs.
+        ``u_i`` at the optimum without row i: f(x_i), or y_i f(x_i) if labels are signs.
     border_multipliers : array (k, m)
         b without row i.
     decision : array (k, N) or None
-        The decision function without row i at the N new rows that were asked for.
+        The decision function without row i at the N new rows, if requested.
     """
 
     rows: Index = attrs.field(converter=read_only)
@@ -49,7 +49,7 @@ class LeftOut:
 
 
 def leave_out(fork: Fork, rows: Any, at: Any, n_jobs: int | None, progress: bool) -> LeftOut:
-    """See `Fork.leave_one_out`."""
+    """Leave out each row in turn; see `Fork.leave_one_out`."""
     rows = _checked_rows(fork, rows)
     now = fork.optimum()
     response, b = now.response[rows].copy(), np.repeat(now.border_multipliers[None], rows.size, 0)
@@ -58,7 +58,7 @@ def leave_out(fork: Fork, rows: Any, at: Any, n_jobs: int | None, progress: bool
         values = evaluator_of(fork.model, fork.added, at)
         everywhere = values(now.alpha[:, None], now.border_multipliers[:, None])[:, 0]
         decision = np.repeat(everywhere[None], rows.size, axis=0)
-    # Where alpha is 0 nothing changes.
+    # Removing a row with alpha = 0 changes nothing.
     todo = np.flatnonzero(now.alpha[rows] != 0.0)
     workers = _workers(fork, n_jobs)
     blocks = _blocks(todo, now.alpha.size, at is not None, workers)
@@ -86,8 +86,8 @@ def _checked_rows(fork: Fork, rows: Any) -> Index:
 
 
 def _blocks(todo: Index, n: int, alphas: bool, workers: int) -> list[Index]:
-    """Rows that are done in one go: as many as their alphas have room, with a look at the bar now
-    and then; in processes, each of which makes its own factor, no fewer blocks than these."""
+    """Split the rows into blocks small enough for their alphas and for a smooth progress bar; with
+    processes, each of which makes its own factor, into at least one block per process."""
     tol = FORK_TOLERANCES
     size = max(tol.fewest, (tol.numbers if alphas else tol.numbers_without) // n)
     count = max(-(-todo.size // min(size, tol.most)), min(workers, todo.size))
@@ -95,7 +95,7 @@ def _blocks(todo: Index, n: int, alphas: bool, workers: int) -> list[Index]:
 
 
 def _workers(fork: Fork, n_jobs: int | None) -> int:
-    """How many processes there are to be."""
+    """Return how many processes to use."""
     if n_jobs in (None, 1):
         return 1
     try:
@@ -115,7 +115,7 @@ def _workers(fork: Fork, n_jobs: int | None) -> int:
 def _results(
     fork: Fork, rows: Index, blocks: list[Index], alphas: bool, workers: int
 ) -> Iterator[tuple[Index, Found]]:
-    """For each block its places and what was found there."""
+    """Yield, for each block, its places and the results for it."""
     if workers == 1 or len(blocks) < 2:
         found: Iterable[Found] = (_block(fork, rows[block], alphas) for block in blocks)
     else:

@@ -1,4 +1,4 @@
-"""What a move of a fork leads to."""
+"""The outcome of a move of a fork."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError
 from homotopy.forking.frozen import Frozen
-from homotopy.forking.tolerances import FORK_TOLERANCES
+from homotopy.forking.way import Way
 from homotopy.model import LossModel, NewRow, Predictor
 from homotopy.path import Certificate, Path, Segments, Status
 from homotopy.path.segments import read_only
@@ -23,7 +23,7 @@ Index = npt.NDArray[np.int64]
 
 
 def one_point(frozen: Frozen, piece: Index, alpha: Array, b: Array) -> Path:
-    """A path of one point."""
+    """Return a path of one point."""
     tables = frozen.tables
     bent = tables.curvature[np.arange(piece.size), piece // 2] > 0.0
     active = np.flatnonzero((piece % 2 == 1) | bent)
@@ -40,8 +40,8 @@ def one_point(frozen: Frozen, piece: Index, alpha: Array, b: Array) -> Path:
 def evaluator_of(
     model: LossModel, added: tuple[NewRow, ...], X: Any
 ) -> Callable[[Array, Array], Array]:
-    """The decision function at the rows X for many points, as `Predictor.evaluator` has it, with
-    what rows that were added contribute."""
+    """Return the decision function at the rows X for many points, as `Predictor.evaluator` does,
+    including the contributions of added rows."""
     if not isinstance(model, Predictor):
         raise ModelError(
             f"{type(model).__name__} has no decision function; derive it from homotopy.Predictor "
@@ -51,7 +51,7 @@ def evaluator_of(
     for row in added:
         if row.decision is None:
             raise ModelError(
-                "a row was added without saying what it does to the decision function; give "
+                "a row was added without its part of the decision function; give "
                 "NewRow(decision=...) to evaluate the fork on new data"
             )
         parts.append(row.decision(X))
@@ -72,11 +72,11 @@ class Optimum:
     Attributes
     ----------
     alpha, response : arrays (n,)
-        One entry for each row, those of rows that were added at the end.
+        One entry per row; added rows come last.
     border_multipliers : array (m,)
         b.
     held : dict of int to float
-        The rows whose alpha is prescribed, and what it is; 0 for rows that were removed.
+        The rows whose alpha is prescribed, with its value; 0 for removed rows.
     """
 
     alpha: Array = attrs.field(converter=read_only)
@@ -84,33 +84,34 @@ class Optimum:
     border_multipliers: Array = attrs.field(converter=read_only)
     held: dict[int, float]
     _piece: Index = attrs.field(repr=False)
+    _names: tuple[str, ...] = attrs.field(repr=False)
     _frozen: Callable[[], Frozen] = attrs.field(repr=False)
     _model: LossModel = attrs.field(repr=False)
     _added: tuple[NewRow, ...] = attrs.field(repr=False)
 
     @property
     def intercept(self) -> Any:
-        """The intercept of the decision function, as `Path.intercept` has it."""
+        """The intercept of the decision function, as in `Path.intercept`."""
         n = self.alpha.size - len(self._added)
         own = self._model.intercept(self.alpha[:n], self.border_multipliers)
         more = [row.offset * a for row, a in zip(self._added, self.alpha[n:], strict=True)]
         return own + float(sum(more)) if any(more) else own
 
     def decision_function(self, X: Any) -> Array:
-        """The fitted function at new data, of a model that is a `Predictor`."""
+        """Return the fitted function at new data; the model must be a `Predictor`."""
         values = evaluator_of(self._model, self._added, X)
         return np.asarray(values(self.alpha[:, None], self.border_multipliers[:, None])[:, 0])
 
     def partition(self) -> dict[str, Index]:
-        """Piece name -> rows on it; rows that are held are on none, and a *wall* is where the
-        convex branch of a row ends at a jump."""
+        """Map each piece name to its rows.  Held rows are on no piece; a *wall* is the end of a
+        row's convex branch at a jump."""
         free = np.ones(self.alpha.size, dtype=bool)
         free[list(self.held)] = False
-        names = self._frozen().names
-        return {name: np.flatnonzero(free & (self._piece == p)) for p, name in enumerate(names)}
+        named = enumerate(self._names)
+        return {name: np.flatnonzero(free & (self._piece == p)) for p, name in named}
 
     def certify(self, tol: float = 1e-8) -> Certificate:
-        """Check the conditions from alpha and the data alone; see `Certificate`."""
+        """Check the optimality conditions from alpha and the data alone; see `Certificate`."""
         point = one_point(self._frozen(), self._piece, self.alpha, self.border_multipliers)
         return point.certify(tol)
 
@@ -124,11 +125,21 @@ class Moved(Optimum):
     row : int
         The row that was moved.
     nodes : Path or None
-        Where it was asked for: the way, a path whose parameter is the alpha of that row.
+        If requested, the break-points of the move: a path whose parameter is that row's alpha.
     """
 
     row: int
-    nodes: Path | None = None
+    _way: Way | None = attrs.field(default=None, repr=False)
+    _nodes: Callable[[], Path] | None = attrs.field(default=None, repr=False)
+
+    @property
+    def nodes(self) -> Path | None:
+        return None if self._nodes is None else self._nodes()
+
+    @property
+    def way(self) -> Way | None:
+        """Everything at every node of the move, if requested."""
+        return self._way
 
     @property
     def own_response(self) -> float:
@@ -136,25 +147,14 @@ class Moved(Optimum):
         return float(self.response[self.row])
 
     def trail(self) -> tuple[Array, Array]:
-        """The piecewise linear function alpha_row -> u_row on the way, by its nodes.
+        """Return the nodes of the piecewise linear function alpha_row -> u_row along the move.
 
         Returns
         -------
         alpha, u : arrays (k,)
-            In the order of travel.  Where b is not unique for one alpha, and slides, there are two
-            nodes with the same alpha: all u between them belong to it.
+            In the order of travel.  Where b is not unique for one alpha, there are two nodes with
+            the same alpha: every u between them is optimal for it.
         """
-        if self.nodes is None:
-            raise ModelError("the way was not recorded; ask for push(row, alpha, nodes=True)")
-        segments, problem = self.nodes.segments, self.nodes.problem
-        column, border = problem.gram.column(self.row), problem.border[self.row]
-        alphas = np.array([pair for ends in self.nodes._sweep() for pair in ends])
-        b = np.stack([segments.b_start, segments.b_stop], axis=1).reshape(len(alphas), -1)
-        places = np.stack([segments.start, segments.stop], axis=1).ravel()
-        own = alphas @ column + b @ border
-        # Where one segment ends another begins, as a rule at the same point.
-        near = FORK_TOLERANCES.same * np.abs(own).max(initial=0.0)
-        again = (np.diff(places) == 0.0) & (np.abs(np.diff(own)) <= near)
-        kept = np.concatenate([[True], ~again])
-        kept[-1] = True
-        return places[kept], own[kept]
+        if self._way is None:
+            raise ModelError("the move was not recorded; call push(row, alpha, nodes=True)")
+        return self._way.trail()

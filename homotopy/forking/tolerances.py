@@ -9,19 +9,41 @@ __all__ = ["FORK_TOLERANCES", "ForkTolerances"]
 
 @attrs.frozen(kw_only=True)
 class ForkTolerances:
-    """How much room there is, how much is done at a time, and which nodes are one."""
+    """Sizes of memory and of blocks, and when two nodes are the same."""
 
-    # Rows that there is room for when the first one is added; twice as many each time it is full.
+    # Space for added rows when the first one is added; doubled each time it is full.
     first_room: int = 2
-    # Rows that are left out in one block, at least and at most.
+    # Fewest and most rows left out in one block.
     fewest: int = 16
     most: int = 4096
-    # Numbers in a block that keeps every alpha, and in one that does not.
+    # Most numbers in a block that stores every alpha, and in one that does not.
     numbers: int = 1_000_000
     numbers_without: int = 100_000_000
-    # Two nodes with the same alpha are one if their responses differ by this fraction of the
-    # largest.
+    # Two nodes with the same alpha are one node if their responses differ by less than this
+    # fraction of the largest response.
     same: float = 1e-12
+    # Most numbers in the columns of a tableau, but room for at least `least_columns` columns; and
+    # how many are computed at once.
+    columns: int = 1 << 24
+    least_columns: int = 1024
+    together: int = 256
+    # Columns computed together with one that is missing on the way: those that come next.
+    soon: int = 16
+    # A walk through the tableau is in doubt at a pivot below this fraction of its scale, if more
+    # than `most_changed` coordinates have changed sides, and after `most_steps` steps.
+    small: float = 1e-9
+    most_changed: int = 256
+    most_steps: int = 2000
+    # At its end a bound may be exceeded by `slack` times what counts as on it, and the sum of all
+    # equations may be off by `summed` times that of a usual row.
+    slack: float = 10.0
+    summed: float = 100.0
+    # A sum that is missed by more than this fraction of its terms cannot be reached.
+    unbalanced: float = 1e-9
+    # The first single moves from an optimum are made without its tableau, which must pay first.
+    patience: int = 2
+    # Nodes that are recorded at first; more if a way has more.
+    first_nodes: int = 64
 
 
 FORK_TOLERANCES = ForkTolerances()

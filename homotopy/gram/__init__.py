@@ -1,8 +1,8 @@
 """The quadratic form Q as an operator.
 
-The engine never asks for Q itself, only for columns, blocks and products, so a plugin chooses how
-much of it exists: `DenseGram` holds the matrix, `KernelGram` computes columns when first needed,
-`LinearGram` works on the features and never forms an n x n matrix.
+The engine only uses columns, blocks and products of Q, so a plugin chooses how much of it to
+store: `DenseGram` holds the matrix, `KernelGram` computes columns when first needed, `LinearGram`
+works on the features and never forms an n x n matrix.
 """
 
 from homotopy.gram.base import Gram

@@ -1,4 +1,4 @@
-"""What the engine asks of a quadratic form."""
+"""The interface of a quadratic form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ Index = npt.NDArray[np.int64]
 
 
 class Gram(ABC):
-    """A symmetric n x n matrix, by its products.
+    """A symmetric n x n matrix Q, given by its columns and products.
+
+    Subclass it and write `column`, `block` and `combine`; the other methods have defaults.
 
     Attributes
     ----------
@@ -25,8 +27,8 @@ class Gram(ABC):
     diag : ndarray of shape (n,)
         The diagonal.
     semidefinite : bool
-        Whether no eigenvalue is negative; True by default.  Only a model minimised over alpha
-        itself (`LossModel.unknown`) may have it otherwise.
+        Whether Q is positive semidefinite; True by default.  It may be False only if the model is
+        minimised over alpha (`LossModel.unknown`).
     """
 
     size: int
@@ -35,55 +37,55 @@ class Gram(ABC):
 
     @property
     def sizes(self) -> Array:
-        """How large the numbers of each row are: with ``s_i`` these sizes, ``|Q_ij|`` is at most
-        ``sqrt(s_i s_j)`` or so.  The diagonal, if Q is semidefinite."""
+        """The scale s_i of each row, such that ``|Q_ij|`` is at most about ``sqrt(s_i s_j)``: the
+        diagonal, if Q is semidefinite."""
         return self.diag if self.semidefinite else np.abs(self.diag)
 
     @abstractmethod
     def column(self, i: int) -> Array:
-        """``Q[:, i]``; not to be written to."""
+        """Return ``Q[:, i]``; the caller does not write to it."""
 
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> Array:
-        """``Q[rows][:, columns]``."""
+        """Return ``Q[rows][:, columns]``."""
 
     @abstractmethod
     def combine(self, index: Index, weights: Array) -> Array:
-        """``Q[:, index] @ weights``."""
+        """Return ``Q[:, index] @ weights``."""
 
     def matvec(self, alpha: Array) -> Array:
-        """``Q @ alpha``; zeros of `alpha` cost nothing."""
+        """Return ``Q @ alpha``, skipping zeros of `alpha`."""
         index = np.flatnonzero(alpha)
         return self.combine(index, alpha[index])
 
     def matmat(self, alphas: Array) -> Array:
-        """``Q @ alphas`` for the columns of `alphas` (n, k)."""
+        """Return ``Q @ alphas`` for the columns of `alphas` (n, k)."""
         return np.stack([self.matvec(np.ascontiguousarray(a)) for a in alphas.T], axis=1)
 
     def rows(self) -> tuple[Array, Index] | None:
-        """``(store, slot)``: row i of Q is ``store[slot[i]]``, or not there if ``slot[i] < 0``
-        (see `fetch`); None where rows are never stored."""
+        """Return ``(store, slot)``: row i of Q is ``store[slot[i]]``, and is not stored if
+        ``slot[i] < 0`` (see `fetch`).  None if rows are never stored."""
         return None
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:  # noqa: B027
-        """Make `rows` hold the rows `index` without evicting the rows `keep`."""
+        """Store the rows `index`, for `rows`, without evicting the rows `keep`."""
 
     def held(self) -> dict[str, Index]:
-        """Which rows are stored, and which to evict next: for `hold`."""
+        """Return which rows are stored and in which order to evict them, for `hold`."""
         return {}
 
     def hold(self, held: Mapping[str, Index]) -> None:  # noqa: B027
-        """Store the rows that were stored when `held` was asked for, and no others."""
+        """Store exactly the rows that were stored when `held` was called."""
 
     def inputs(self) -> tuple[Any, ...]:
-        """What Q is made from: strings, numbers, arrays, sparse matrices and functions.
+        """Return what Q is made from: strings, numbers, arrays, sparse matrices and functions.
 
-        A saved path carries a fingerprint of all of it, to the last bit, and is refused if anything
-        differs.  Functions cannot be compared; for those, products of Q with a fixed vector are
-        compared, up to rounding.  By default Q is only known by its columns.
+        A saved path stores a fingerprint of all of these, exact to the last bit, and refuses to
+        load if anything differs.  Functions cannot be compared; instead, products of Q with a fixed
+        vector are compared, up to rounding.  The default is the function `column`.
         """
         return (self.column,)
 
     def features(self) -> Any:
-        """The features phi with ``Q = phi phi^T`` where they are explicit, else None."""
+        """Return the features phi with ``Q = phi phi^T`` if they are explicit, else None."""
         return None

@@ -1,4 +1,4 @@
-"""The quadratic form as a matrix in memory."""
+"""A quadratic form stored as a matrix."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["DenseGram"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A matrix is symmetric up to this fraction of its largest entry.
+# A matrix is symmetric if its asymmetry is at most this fraction of its largest entry.
 SYMMETRIC = 1e-8
 
 
 class DenseGram(Gram):
-    """Q held as an array.
+    """Q stored as an array.
 
     Parameters
     ----------
     matrix : array of shape (n, n)
-        Symmetric.
+        Q, symmetric.
     semidefinite : bool
-        Whether it is positive semidefinite; see `Gram`.
+        Whether Q is positive semidefinite; see `Gram`.  This is not checked.
     sizes : array of shape (n,), optional
-        Where it is not, how large the terms of each row are (see `Gram.sizes`); by default its
-        largest entry.
+        The scale of each row (see `Gram.sizes`), used only if Q is not semidefinite; by default
+        the largest absolute entry of the row.
     """
 
     def __init__(

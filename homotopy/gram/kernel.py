@@ -1,14 +1,14 @@
-"""The quadratic form by columns, computed when first needed.
+"""A quadratic form whose columns are computed when first needed.
 
-Columns are kept for two purposes that must not interfere.  A trace works on the columns that it has
-asked for (`KernelGram.rows`); what it does depends, in the last bits, on which are there, so no
-other view may put columns there or take them away.  And a column that was computed once should not
-be computed again by the next trace, of another C, say.
+Columns are cached for two purposes that must not interfere.  A trace works on the columns it has
+requested (`KernelGram.rows`), and its results depend, in the last bits, on which columns are
+stored, so nothing else may add or evict them.  On the other hand, a column that one trace has
+computed should not be computed again by the next, for another C, say.
 
 So each `Problem` has its own view, which starts empty and evicts columns by its own bookkeeping
-(`_Held`); behind all views of one thread is one store (`_Store`), which computes missing columns.
-If another view needed the room (a trace in the callback of a trace), evicted columns are restored
-before they are read.  Threads share no mutable state.
+(`_Held`).  All views of one thread share one store (`_Store`), which computes missing columns.
+If another view needed the space (a trace inside the callback of a trace), evicted columns are
+restored before they are read.  Threads share no mutable state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Columns = Callable[[Index], Array]
 
-# Megabytes for kept columns of a kernel, unless told otherwise.
+# Default size of the column cache of a kernel, in megabytes.
 MEMORY = 2000.0
 NONE: Index = np.empty(0, dtype=np.int64)
 # Columns computed in one call; a multiple of four, as rows are summed in fours.
@@ -39,18 +39,18 @@ BATCH = 256
 
 
 class _Held:
-    """The columns of one view in one thread: where they are in the store, and when each was last
+    """The columns of one view in one thread: their slots in the store, and when each was last
     used."""
 
     def __init__(self, size: int, most: int) -> None:
         self.slot = np.full(size, -1, dtype=np.int64)
         self.stamp = np.zeros(size, dtype=np.int64)
         self.count, self.most, self.clock = 0, most, 0
-        # What other views have evicted.
+        # Columns of this view that other views have evicted.
         self.taken = NONE
 
     def missing(self, index: Index, keep: Index | None = None) -> Index:
-        """Which of `index` are missing; evicts as needed."""
+        """Return the missing columns of `index`; evict as many others as needed."""
         self.clock += 1
         self.stamp[index] = self.clock
         if keep is not None:
@@ -60,7 +60,7 @@ class _Held:
         if over > 0:
             idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
             if idle.size < over:
-                # In use at the same time: kept whatever the memory.
+                # All are in use at the same time: keep them, whatever the memory limit.
                 self.most += min(max(over - idle.size, self.most // 4), self.slot.size - self.most)
             self.lose(idle[np.argsort(self.stamp[idle], kind="stable")[:over]])
         return missing
@@ -85,15 +85,15 @@ class _Store:
         self.views: weakref.WeakSet[_Held] = weakref.WeakSet()
 
     def bring(self, missing: Index, held: _Held) -> None:
-        """Give `held` the columns `missing` too, computing what the store lacks."""
+        """Add the columns `missing` to `held`; compute those that the store lacks."""
         absent = missing[self.place[missing] < 0]
         if absent.size:
             place = self._room(absent.size, held, missing)
             for k in range(0, absent.size, BATCH):
                 part = slice(k, k + BATCH)
                 self.rows[place[part]] = self.compute(absent[part])
-            # Only once they are there, in case Ctrl-C comes in between; the owner first, so that no
-            # place is both known and free.
+            # Register them only now, in case Ctrl-C interrupts the computation; the owner first, so
+            # that no place is both registered and free.
             self.owner[place] = absent
             self.place[absent] = place
             self.used = max(self.used, int(place.max()) + 1)
@@ -103,7 +103,7 @@ class _Store:
         held.count += missing.size
 
     def _room(self, count: int, held: _Held, missing: Index) -> Index:
-        """Places for `count` columns: free ones, then those longest unused by other views."""
+        """Return places for `count` columns: free ones, then the oldest ones of other views."""
         free = np.flatnonzero(self.owner < 0)[:count]
         if free.size == count:
             return free
@@ -139,7 +139,7 @@ class _Store:
         self.stamp = np.append(self.stamp, np.zeros(more, dtype=np.int64))
 
     def gather(self, index: Index) -> Array:
-        """The columns `index`, as rows, without storing them."""
+        """Return the columns `index` as rows, without storing them."""
         out = np.empty((index.size, self.place.size))
         there = self.place[index]
         out[there >= 0] = self.rows[there[there >= 0]]
@@ -149,24 +149,24 @@ class _Store:
 
 
 class KernelGram(Gram):
-    """Columns of Q computed when first needed and kept as far as memory allows.
+    """Q by columns, computed when first needed and cached.
 
     Parameters
     ----------
     columns : callable
         ``columns(index)`` returns the rows ``Q[index]`` as an array (len(index), n).  Several
-        threads may call it at once.  Where a row does not depend, to the last bit, on the others
-        asked for with it, neither does a path depend on what was traced before.
+        threads may call it at once.  If each row is the same, to the last bit, whichever rows are
+        requested with it, then paths are reproducible whatever was traced before.
     diag : array of shape (n,)
         The diagonal of Q.
     memory : float
-        Megabytes for kept columns, in each thread that traces.  Columns beyond it are computed
-        again when needed, least recently used first; columns in use at the same time are always
-        kept.
+        Size of the cache in megabytes, for each thread that traces.  When it is full, the least
+        recently used columns are evicted and computed again when needed.  Columns in use at the
+        same time are always kept.
     inputs : sequence, optional
         What `columns` is made from; see `Gram.inputs`.
     sizes : array of shape (n,), optional
-        Where Q is not positive semidefinite, how large each row is; see `Gram.sizes`.
+        The scale of each row, if Q is not positive semidefinite; see `Gram.sizes`.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class KernelGram(Gram):
         self._stores, self._held = threading.local(), threading.local()
 
     def view(self) -> Self:
-        """The same Q with no column requested yet; the views share computed columns."""
+        """Return the same Q with no column requested yet; views share computed columns."""
         other = object.__new__(type(self))
         other.__dict__ |= self.__dict__ | {"_held": threading.local()}
         return other
@@ -203,7 +203,7 @@ class KernelGram(Gram):
         self.__dict__ |= state | {"_stores": threading.local(), "_held": threading.local()}
 
     def _here(self) -> tuple[_Store, _Held]:
-        """The store and view of this thread."""
+        """Return the store and the view of this thread."""
         held: _Held | None = getattr(self._held, "held", None)
         if held is None:
             if not hasattr(self._stores, "store"):
@@ -270,12 +270,12 @@ class KernelGram(Gram):
         if rows.size < columns.size:
             there = held.slot[columns]
             if rows.size == 1 and held.slot[rows[0]] < 0 and np.all(there >= 0):
-                # One row against columns that are there: no need to compute its own.
+                # One row against stored columns: its own column is not needed.
                 return np.asarray(store.rows[there, rows[0]])[None, :]
             self._fetch(rows)
             return store.rows[np.ix_(held.slot[rows], columns)]
         if columns.size > held.most:
-            # More than fits: computed without storing.
+            # More columns than fit: compute them without storing.
             out = np.empty((rows.size, columns.size))
             for k in range(0, columns.size, BATCH):
                 out[:, k : k + BATCH] = store.gather(columns[k : k + BATCH])[:, rows].T
@@ -294,7 +294,7 @@ class KernelGram(Gram):
                 rows, slot = store.rows, held.slot[part]
             else:
                 rows, slot = store.gather(part), np.arange(part.size)
-            # The same sums in the same order, wherever the rows are.
+            # Sum in the same order wherever the rows are stored, so that results are reproducible.
             weighted_rows(rows, slot, weights[k : k + BATCH], out)
         return out
 
@@ -309,8 +309,8 @@ class KernelGram(Gram):
 
 
 def with_rows(gram: Gram) -> Gram:
-    """What a problem works on: `gram`, or a view of it where columns are kept, or one that keeps
-    its columns where it stores no rows and shows no features."""
+    """Return the operator that a problem works on: a view of `gram` if it caches columns, `gram`
+    itself if it has rows or features, else a `KernelGram` that caches its columns."""
     if isinstance(gram, KernelGram):
         return gram.view()
     if gram.rows() is not None or gram.features() is not None:

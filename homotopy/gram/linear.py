@@ -1,4 +1,4 @@
-"""The quadratic form by its features."""
+"""A quadratic form given by its features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Index = npt.NDArray[np.int64]
 
 
 class LinearGram(Gram):
-    """``Q = phi phi^T`` on the features themselves; O(n d) per product, nothing of size n x n.
+    """``Q = phi phi^T``, computed from the features: O(n d) per product, no n x n matrix.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ __all__ = ["weighted_rows"]
 
 @njit(**OUTER, fastmath=FAST)
 def weighted_rows(matrix, rows, weights, out):  # type: ignore[no-untyped-def]
-    """``out += sum_k weights[k] * matrix[rows[k]]``, four rows at a time."""
+    """Add ``sum_k weights[k] * matrix[rows[k]]`` to `out`, four rows at a time."""
     count, n = rows.size, out.size
     whole = count - count % 4
     for k in range(0, whole, 4):

@@ -33,12 +33,13 @@ def _as_array(value: Any) -> Array:
 
 @attrs.frozen(eq=False)
 class Affine:
-    """``const + rate * t``, a number or an array of them, that NumPy takes for an array.
+    """``const + rate * t``: a number or an array that works with NumPy.
 
     ``Affine.parameter()`` is ``t`` itself.  Sums, differences, products with numbers and arrays,
-    indexing and the functions of NumPy that only move numbers about (``np.where``, ``np.full``,
-    ``np.stack``, ``np.concatenate``, ``np.repeat``, ...) stay affine.  What does not, such as a
-    product of two that both move, a power, a comparison or a maximum, is refused with a reason.
+    indexing and NumPy functions that only rearrange numbers (``np.where``, ``np.full``,
+    ``np.stack``, ``np.concatenate``, ``np.repeat``, ...) return an `Affine`.  Operations whose
+    result is not affine, such as a product of two quantities that both move, a power, a comparison
+    or a maximum, raise a `ModelError` that says so.
     """
 
     const: Any = attrs.field(converter=_as_array)
@@ -51,7 +52,7 @@ class Affine:
 
     @classmethod
     def of(cls, value: object) -> Affine:
-        """`value` as an `Affine`: numbers and arrays do not move."""
+        """Return `value` as an `Affine`; numbers and arrays get rate 0."""
         if isinstance(value, Affine):
             return value
         if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
@@ -61,12 +62,12 @@ class Affine:
         return cls(value, 0.0)
 
     def at(self, t: float) -> Array:
-        """The value at `t`; what does not move stays where it is even at an infinite t."""
+        """Return the value at `t`, which may be infinite where the rate is 0."""
         return np.asarray(self.const + self.rate * np.where(self.rate == 0.0, 0.0, t))
 
     @property
     def moves(self) -> bool:
-        """Whether any of the numbers depends on t."""
+        """Whether any entry depends on t."""
         return bool(np.any(self.rate))
 
     # ------------------------------------------------------------------ arithmetic
@@ -152,7 +153,7 @@ class Affine:
         return (self[i] for i in range(len(self)))
 
     def _moved(self, function: Callable[[Array], Any]) -> Affine:
-        """The same done with constants and rates."""
+        """Apply `function` to the constants and to the rates."""
         return Affine(*(function(part) for part in self._parts()))
 
     def _parts(self) -> tuple[Array, Array]:
@@ -160,11 +161,11 @@ class Affine:
         return np.broadcast_to(self.const, self.shape), np.broadcast_to(self.rate, self.shape)
 
     def reshape(self, *shape: Any) -> Affine:
-        """The numbers in another shape."""
+        """Return the numbers in another shape."""
         return self._moved(lambda v: v.reshape(*shape))
 
     def sum(self, axis: Any = None) -> Affine:
-        """The sum, which is affine again."""
+        """Return the sum, which is affine too."""
         return self._moved(lambda v: v.sum(axis=axis))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -242,7 +243,7 @@ class Affine:
         if not self.moves or dtype not in (None, object):
             number = self._number("a conversion to a plain array")
             return np.array(np.broadcast_to(number, self.shape), dtype=dtype)
-        # What `np.full` and `np.array` make of it; `of` puts it together again.
+        # `np.full` and `np.array` make an object array of it, which `of` turns back.
         single = np.empty(self.shape, dtype=object)
         for index in np.ndindex(*self.shape):
             single[index] = self[index]
@@ -274,12 +275,12 @@ class Affine:
 
 
 def _operand(value: object) -> Affine:
-    """The other side of a sum or product; what a plain number could not be combined with, because
-    the certificate hands a model plain numbers, is refused."""
+    """Return the other operand of a sum or product as an `Affine`.  Lists are refused: they work
+    with the symbolic t, but not with the plain number that the certificate passes."""
     if isinstance(value, list | tuple):
         raise ModelError(
-            f"polyline: the list {value!r} is combined with t; write np.array(...), for a list and "
-            "a plain number do not add or multiply"
+            f"polyline: the list {value!r} is combined with t; write np.array(...), because a list "
+            "and a plain number do not add or multiply"
         )
     return Affine.of(value)
 
@@ -287,16 +288,16 @@ def _operand(value: object) -> Affine:
 def _refuse(what: str) -> NoReturn:
     raise ModelError(
         f"polyline: {what} of a quantity that moves with t is not affine in t; a polyline may only "
-        "hold const + rate * t.  Where the model changes its form at some t, trace one span up to "
-        "there and another from there on"
+        "hold const + rate * t.  If the model changes its form at some t, trace one span that ends "
+        "there and another that begins there"
     )
 
 
 def cannot_hold() -> NoReturn:
-    """Refuse to write what moves into an array of plain numbers."""
+    """Refuse to store a quantity that moves with t in an array of plain numbers."""
     raise ModelError(
-        "polyline: an array of plain numbers cannot take in a quantity that moves with t (z[i] = "
-        "t, +=, out=..., dtype=float, np.full_like); make a new one, by a sum, np.where, np.full"
+        "polyline: an array of plain numbers cannot hold a quantity that moves with t (z[i] = t, "
+        "+=, out=..., dtype=float, np.full_like); make a new array by a sum, np.where or np.full"
     ) from None
 
 
@@ -318,7 +319,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
-# Functions of a list of arrays, and of one array, that only move numbers about (or add them).
+# Functions of a list of arrays, and of one array, that only rearrange (or add) numbers.
 _LISTS = ("stack", "concatenate", "hstack", "vstack", "column_stack")
 _MOVING = (
     "broadcast_to", "copy", "cumsum", "diff", "expand_dims", "flip", "moveaxis", "ravel", "repeat",
@@ -337,7 +338,7 @@ def _holds_affine_in(value: Any) -> bool:
 
 
 def _listed(value: Any) -> Any:
-    """Nested lists of single `Affine` numbers; NumPy must not look into them."""
+    """Return nested lists of single `Affine` numbers, which NumPy must not unpack."""
     if isinstance(value, Affine):
         return value
     if isinstance(value, np.ndarray | list | tuple):
@@ -346,12 +347,12 @@ def _listed(value: Any) -> Any:
 
 
 def _gathered(values: npt.NDArray[Any]) -> Affine:
-    """An array of single `Affine` numbers as one."""
+    """Combine an array of single `Affine` numbers into one `Affine`."""
     parts = [Affine.of(v) for v in values.flat]
     const, rate = (np.array([p.const for p in parts]), np.array([p.rate for p in parts]))
     return Affine(const.reshape(values.shape), rate.reshape(values.shape))
 
 
 def _finite(value: Array) -> Array:
-    """Zero for what is infinite; an infinity that moves is refused when a model is compiled."""
+    """Replace infinities by 0; an infinity that moves is refused when a model is compiled."""
     return np.where(np.isfinite(value), value, 0.0)

@@ -1,4 +1,4 @@
-"""A row that is added to a problem that has been solved."""
+"""A row added to a solved problem."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Array = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class NewRow:
-    """A row for `Fork.insert_row`: its part of Q, its part of the border, its polyline.
+    """A row for `Fork.insert_row`: its entries of Q, its border row and its polyline.
 
     Attributes
     ----------
     polyline : sequence of Slope, Knot, Jump
-        As `LossModel.polyline` declares it, of this row alone, at the t of the fork: as many pieces
-        as the model has.
+        The polyline of this row at the t of the fork, with as many pieces as
+        `LossModel.polyline` declares.
     column : array (n,), optional
-        ``Q_ij`` with the n rows there are (those added before included), for a quadratic form
+        ``Q_ij`` for the n existing rows (rows added earlier included), if the quadratic form is
         given by its columns.
     diagonal : float
-        ``Q_ii``, likewise.
+        ``Q_ii``, if the quadratic form is given by its columns.
     features : array (d,), optional
-        phi_i, for a quadratic form given by its features; then `column` is not needed.
+        phi_i, if the quadratic form is given by its features; then `column` is not needed.
     border : array (m,)
         B_i.
     decision : callable, optional
-        What alpha_i = 1 adds to the decision function at the rows X.
+        ``decision(X)`` returns what alpha_i = 1 adds to the decision function at the rows X.
     offset : float
         What alpha_i = 1 adds to the intercept of that function; 0 unless rows are centred.
     source : object, optional
-        Whatever the model needs to know of this row when another one is added
+        Anything the model needs to know about this row when another one is added
         (`Predictor.new_row`).
     """
 

@@ -1,8 +1,8 @@
-"""What a loss is to the engine: a polyline in the plane (u, alpha).
+"""How the engine sees a loss: as a polyline in the plane (u, alpha).
 
 The optimality condition of one coordinate, ``alpha_i in -dL_i(u_i; t)``, says that the point
 ``(u_i, alpha_i)`` lies on the graph of ``-dL_i``.  For a piecewise linear or quadratic loss that
-graph is a polyline, read from left to right (u grows) as an alternation of
+graph is a polyline.  Read from left to right (u grows), it alternates between
 
 * `Slope`: a flat piece, ``alpha = value(t) - curvature * u`` with u free between its two corners;
 * `Knot`: a steep piece, ``u = position(t)`` with alpha free between the two slopes (alpha falls);
@@ -30,16 +30,17 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 KNOT, SEAM, JUMP = 0, 1, 2
-# Snapshots kept at a time.
+# Most snapshots cached at a time.
 KEPT = 4
 
 
 @attrs.frozen(eq=False)
 class Slope:
-    """A flat piece: ``alpha = value - curvature * u``; ``curvature >= 0`` does not move with t.
+    """A flat piece: ``alpha = value - curvature * u``, with u free between its two corners.
 
-    `value` is a number, an array with one entry per coordinate, or an affine expression in t.
-    ``+inf`` (leftmost) and ``-inf`` (rightmost) declare a wall that u cannot pass.
+    `value` and `curvature` are numbers, or arrays with one entry per coordinate; `value` may be
+    affine in t, ``curvature >= 0`` may not move.  A `value` of ``+inf`` (leftmost slope) or
+    ``-inf`` (rightmost slope) declares a wall that u cannot pass.
     """
 
     name: str
@@ -49,7 +50,11 @@ class Slope:
 
 @attrs.frozen(eq=False)
 class Knot:
-    """A steep piece at ``u = position``: alpha is free between the slopes left and right of it."""
+    """A steep piece at ``u = position``: alpha is free between the values of the slopes beside it.
+
+    Alpha falls from left to right.  `position` is a number, an array with one entry per
+    coordinate, or affine in t.
+    """
 
     name: str
     position: Any
@@ -57,7 +62,12 @@ class Knot:
 
 @attrs.frozen(eq=False)
 class Jump:
-    """A concave corner at ``u = position``: a discontinuity of the path."""
+    """A concave corner at ``u = position``, where alpha rises from left to right.
+
+    No local optimum lies on it: a coordinate that reaches it changes side, and the path is
+    discontinuous there.  `position` is a number, an array with one entry per coordinate, or affine
+    in t; ``+-inf`` for a coordinate without this corner.
+    """
 
     position: Any
 
@@ -73,20 +83,20 @@ class Snapshot:
 
     @property
     def convex(self) -> bool:
-        """Whether no jump stands at a finite place."""
+        """Whether no jump is at a finite position."""
         return not np.any((self.kind == JUMP) & np.isfinite(self.corner))
 
     def slope_at(self, index: Any, j: Any, u: Any) -> Any:
-        """``alpha`` of slope `j` of coordinates `index` at response `u`."""
+        """Return ``alpha`` on slope `j` of the coordinates `index` at the response `u`."""
         value = self.slope[index, j]
         bend = self.curvature[index, j]
         return value - bend * np.where(bend > 0.0, u, 0.0)
 
     def loss(self, u: Array, origin: Any) -> float:
-        """The sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` along each polyline.
+        """Return the sum of ``L_i(u_i) = -integral of alpha from origin_i to u_i`` over i.
 
-        Infinite slopes are walls (the loss is 0 or infinite there); they contribute nothing here,
-        the certificate checks that no wall is passed.
+        Infinite slopes are walls (the loss is 0 or infinite there) and contribute nothing; the
+        certificate checks that no wall is passed.
         """
         n, k = self.corner.shape
         begin, total, low = np.full(n, origin, dtype=float), 0.0, np.full(n, -np.inf)
@@ -102,9 +112,9 @@ class Snapshot:
         return total
 
     def lowest(self) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """A response at which each loss is least, the first of several; and whether there is one.
+        """Return the first response that minimises each loss, and whether there is one.
 
-        A loss that falls for ever has none: then the corner nearest to where it falls.
+        For a loss that decreases without bound the response is the last corner on that side.
         """
         n, k = self.corner.shape
         known = np.isfinite(self.corner)
@@ -125,7 +135,7 @@ class Snapshot:
                 anchor = np.where(anchored, low, np.where(np.isfinite(high), high, bottom))
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))
-            # Left of the first corner the level is that at the corner.
+            # Left of the first corner, `level` is the loss at that corner.
             better = slanted & (level - depth < best - MODEL_TOLERANCES.level * (terms + depth))
             place, best = np.where(better, bottom, place), np.where(better, level - depth, best)
             fall = np.where(inside & np.isfinite(step), step, 0.0)
@@ -139,7 +149,7 @@ class Snapshot:
         return place, ~(falls_left | falls_right)
 
     def branches(self, u: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """First and last slope of the convex branch that encloses each response; a response
+        """Return the first and last slope of the convex branch around each response; a response
         exactly on a jump counts as left of it."""
         n, k = self.corner.shape
         first, last = np.zeros(n, np.int64), np.full(n, k)
@@ -153,17 +163,19 @@ class Snapshot:
 
 def _per_coordinate(value: Any, n: int, what: str) -> Affine:
     affine = Affine.of(value)
+    parts = []
     for part in (affine.const, affine.rate):
         if part.shape not in ((), (n,)):
             raise ModelError(
                 f"polyline: {what} has shape {part.shape}; give a number or one value for each of "
                 f"the {n} coordinates"
             )
-    return Affine(np.broadcast_to(affine.const, (n,)), np.broadcast_to(affine.rate, (n,)))
+        parts.append(part if part.shape else np.full(n, part))
+    return Affine(*parts)
 
 
 def _check_numbers(affine: Affine, what: str) -> None:
-    """Refuse what is not a number, or too large."""
+    """Refuse values that are not numbers, or too large."""
     wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
     if np.any(wrong):
         i = int(np.argmax(wrong))
@@ -185,9 +197,9 @@ def _check_numbers(affine: Affine, what: str) -> None:
 class Polylines:
     """The compiled declaration: all n polylines as tables affine in t.
 
-    ``slope0 + slope1 * t`` has shape (n, K+1), ``corner0 + corner1 * t`` shape (n, K).
-    ``names[p]`` is the declared name of piece p (None at a jump), ``jump[j]`` tells whether corner
-    j was declared a jump.
+    ``slope0 + slope1 * t`` has shape (n, K+1), ``corner0 + corner1 * t`` has shape (n, K).
+    ``names[p]`` is the declared name of piece p (None for a jump); ``jump[j]`` says whether corner
+    j was declared as a jump.
     """
 
     names: tuple[str | None, ...]
@@ -197,7 +209,7 @@ class Polylines:
     corner0: Array
     corner1: Array
     curvature: Array
-    # Recent snapshots: the ends of the span are used many times.
+    # Recent snapshots by t: those at the ends of the span are used many times.
     _known: dict[float, Snapshot] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
@@ -258,13 +270,13 @@ class Polylines:
         return int(self.slope0.shape[0])
 
     def flat(self, rows: Any, piece: Any) -> tuple[Array, Array]:
-        """alpha of `rows` on flat slopes as ``level + rate * t``; 0 for those on other pieces."""
+        """Return alpha on flat slopes as ``level + rate * t``; 0 for `rows` on other pieces."""
         j = piece // 2
         flat = (piece % 2 == 0) & (self.curvature[rows, j] == 0.0)
         return np.where(flat, self.slope0[rows, j], 0.0), np.where(flat, self.slope1[rows, j], 0.0)
 
     def at(self, t: float) -> Snapshot:
-        """The polylines at `t`, which may be infinite: what does not move stays where it is."""
+        """Return the polylines at `t`, which may be infinite if the values do not move."""
         known = self._known.get(t)
         if known is None:
             if len(self._known) >= KEPT:
@@ -276,32 +288,32 @@ class Polylines:
         slope = _evaluate(self.slope0, self.slope1, t)
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
-        # Not the slopes but their terms: where all of them pass through 0 it would be rounding.
+        # Compare with the terms const and rate * t, not with their sum: a sum near 0 is rounding.
         scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
-        # (Between two infinite slopes, beyond a wall, there is no height.)
+        # (Beyond a wall, between two infinite slopes, the height is nan.)
         level = (np.abs(height) <= MODEL_TOLERANCES.seam * scale) | np.isnan(height)
         kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
         return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
 
     def heights(self, slope: Array, corner: Array) -> Array:
-        """How far alpha falls at each corner, (n, K): positive at a knot, negative at a jump."""
+        """Return by how much alpha falls at each corner, (n, K): > 0 at a knot, < 0 at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
-        # At infinity the curvatures decide, if they differ.
+        # At an infinite corner the curvatures decide, if they differ.
         turn = self.curvature[:, 1:] - self.curvature[:, :-1]
         bent = turn * np.where(turn == 0.0, 0.0, corner)
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(bent), bent, left - right + bent)
 
     def kinds_between(self, start: float, stop: float) -> Codes:
-        """The kind of each corner on the open interval (start, stop): knot, seam or jump."""
+        """Return the kind of each corner on the open interval (start, stop)."""
         first, last = self.at(start), self.at(stop)
         kind = np.where(first.kind == SEAM, last.kind, first.kind)
         return kind.astype(np.int8)
 
     def check(self, start: float, stop: float) -> None:
-        """Refuse polylines out of order anywhere between `start` and `stop`.
+        """Refuse polylines whose corners or slopes are out of order between `start` and `stop`.
 
-        Everything is affine in t, so the two ends decide.
+        Everything is affine in t, so checking both ends is enough.
         """
         scale = np.maximum(_scale(self.at(start).corner), _scale(self.at(stop).corner))
         for t in (start, stop):
@@ -334,11 +346,11 @@ class Polylines:
 
 
 def _evaluate(const: Array, rate: Array, t: float) -> Array:
-    # What does not move stays where it is even at an infinite t.
+    # A value that does not move keeps its value even at an infinite t.
     return np.asarray(const + rate * np.where(rate == 0.0, 0.0, t))
 
 
 def _scale(values: Array) -> Array:
-    """The largest finite number of each coordinate, (n, 1)."""
+    """Return the largest finite absolute value of each coordinate, (n, 1)."""
     finite = np.where(np.isfinite(values), np.abs(values), 0.0)
     return np.asarray(finite.max(axis=1, keepdims=True, initial=np.finfo(float).tiny))

@@ -1,4 +1,4 @@
-"""What a model that predicts on new data declares beside its polyline."""
+"""What a model that predicts on new data declares besides its polyline."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ Array = npt.NDArray[np.float64]
 class Predictor(LossModel):
     """A `LossModel` whose alpha and b define a function of new data.
 
-    Write `decision_function`; `Path.decision_function` and `Path.validation_curve` then work.
+    Implement `decision_function`, and `Path.decision_function` and `Path.validation_curve` work.
 
     Attributes
     ----------
     validation_loss : str
-        The loss of `Path.validation_curve` unless told otherwise; "absolute" by default.
+        The default loss of `Path.validation_curve`; "absolute" unless overridden.
     """
 
     validation_loss: str = "absolute"
 
     @abstractmethod
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
-        """The response at new data, affine in (alpha, intercept)."""
+        """Return the response at new data; it must be affine in (alpha, intercept)."""
 
     def evaluator(self, X: Any) -> Callable[[Array, Array], Array]:
-        """``decision_function`` at the same new data for many points of a path.
+        """Return a function that evaluates ``decision_function`` at X for many points of a path.
 
-        The answer takes alphas (n, k) and border multipliers (m, k) and returns the values (N, k).
-        By default `decision_function` is called for one column after the other.
+        It takes alphas (n, k) and border multipliers (m, k) and returns values (N, k).  The
+        default calls `decision_function` for each column in turn.
         """
 
         def values(alphas: Array, bs: Array) -> Array:
@@ -55,15 +55,16 @@ class Predictor(LossModel):
         return values
 
     def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
-        """A row that `Fork.insert` adds: its data, its target, the weight of its loss (None: that
-        of any row) at the parameter t; `others` holds the ``source`` of each `NewRow` before it."""
+        """Make the row that `Fork.insert` adds at the parameter t, from its data, its target and
+        the weight of its loss (None: as for the model's own rows).  `others` holds the ``source``
+        of each `NewRow` added before."""
         raise ModelError(
-            f"{type(self).__name__} does not say how a new row is made; write new_row, or give "
-            "Fork.insert_row a NewRow"
+            f"{type(self).__name__} does not define new_row, so Fork.insert cannot add rows to it; "
+            "implement new_row, or pass a NewRow to Fork.insert_row"
         )
 
     def held_out_target(self, y: Any) -> Array:
-        """Targets of held-out rows as numbers on the scale of `decision_function`."""
+        """Return the targets of held-out rows as numbers on the scale of `decision_function`."""
         name = type(self).__name__
         try:
             target = np.array(y, dtype=float)

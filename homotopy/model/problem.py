@@ -34,7 +34,7 @@ class Problem:
     polylines: Polylines
     start: float
     stop: float
-    # The kinds last found, with the ends of their interval: one entry or none.
+    # The kinds computed last, with the ends of their interval: at most one entry.
     _kinds: list[tuple[float, float, Codes]] = attrs.field(factory=list, init=False, repr=False)
 
     @classmethod
@@ -86,8 +86,38 @@ class Problem:
             stop=stop,
         )
 
+    def moved(self, model: LossModel) -> Problem | None:
+        """`model` compiled with the quadratic form and the border of this problem, which it must
+        share (the very same objects), and with pieces of the same names; None where it does not."""
+        own = self.model
+        if (
+            type(model) is not type(own)
+            or model.gram is not own.gram
+            or model.border is not own.border
+            or model.unknown != own.unknown
+        ):
+            return None
+        name, (n, m) = type(model).__name__, self.border.shape
+        start, stop = _span(model, name)
+        target = _target(model.border_target, m, name)
+        polylines = Polylines.compile(_symbolic(model), n)
+        if polylines.names != self.polylines.names or not np.isfinite(start):
+            return None
+        polylines.check(start, stop)
+        _check_losses(model, stop, n, name)
+        return Problem(
+            model=model,
+            gram=self.gram,
+            border=self.border,
+            target0=np.array(np.broadcast_to(target.const, (m,))),
+            target1=np.array(np.broadcast_to(target.rate, (m,))),
+            polylines=polylines,
+            start=start,
+            stop=stop,
+        )
+
     def kinds_within(self, start: float, stop: float) -> Codes:
-        """The kind of each corner strictly between two t; at t itself where they are the same."""
+        """Return the kind of each corner strictly between two t (or at t, if they are equal)."""
         if start == stop:
             return self.polylines.at(start).kind
         kinds = self._known_kinds(start, stop)
@@ -97,15 +127,15 @@ class Problem:
         return kinds
 
     def _known_kinds(self, start: float, stop: float) -> Codes | None:
-        """The kinds kept, if they were found on an interval that holds this one: heights are
-        affine in t and do not change sign inside, so that the kinds are the same."""
+        """Return the cached kinds if their interval contains this one.  Heights are affine in t
+        and keep their sign inside that interval, so the kinds are the same."""
         for low, high, kinds in self._kinds:
             if low <= min(start, stop) and max(start, stop) <= high:
                 return kinds
         return None
 
     def kinds_at(self, t: float) -> Codes:
-        """The kind of each corner at t; at an end of the span a jump may have no height."""
+        """Return the kind of each corner at t; at an end of the span a jump may have height 0."""
         ends = [v for v in (self.start, self.stop) if np.isfinite(v)]
         near = MODEL_TOLERANCES.end * max(abs(ends[0] - ends[-1]), abs(self.stop))
         inside = min(abs(t - v) for v in ends) > near
@@ -113,15 +143,17 @@ class Problem:
         return self.polylines.at(t).kind if kinds is None else kinds
 
     def target(self, t: float) -> Array:
-        """e(t)."""
+        """Return e(t)."""
+        if not self.target1.any():
+            return self.target0.copy()
         moving = np.where(self.target1 == 0.0, 0.0, t)
         return np.asarray(self.target0 + self.target1 * moving)
 
     def origin(self, t: float) -> Array:
-        """The response at which each loss is zero: where the model says so, else where it is least.
+        """Return the response at which each loss is zero: as the model declares, else its minimum.
 
-        Where that is a corner, it is the very same number: with a slope of 1e12 beside it, a
-        rounding error would be a large loss."""
+        An origin at a corner is set to exactly that corner: beside a slope of 1e12, a rounding
+        error would be a large loss."""
         snap = self.polylines.at(t)
         declared = self.model.loss_origin(t)
         if declared is None:
@@ -135,8 +167,8 @@ class Problem:
         return origin
 
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
-        """``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``; its
-        negative, which is the objective in alpha, where alpha is the unknown."""
+        """Return ``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``, or
+        its negative, the objective in alpha, if alpha is the unknown."""
         norm = float(alpha @ (u - self.border @ b))
         linear = float(self.target(t) @ b)
         loss = self.polylines.at(t).loss(u, self.origin(t))
@@ -144,19 +176,19 @@ class Problem:
 
     @property
     def sign(self) -> float:
-        """1 where w is the unknown, -1 where alpha is: the two objectives are dual."""
+        """1 if w is the unknown, -1 if alpha is: the two objectives are dual."""
         return -1.0 if self.model.unknown == "alpha" else 1.0
 
     def unanchored(self, t: float) -> Index:
-        """Coordinates whose loss falls for ever and whose zero the model does not say."""
+        """Return the coordinates whose loss is unbounded below and has no declared origin."""
         if self.model.unknown == "alpha" or self.model.loss_origin(t) is not None:
             return np.empty(0, np.int64)
         return np.flatnonzero(~self.polylines.at(t).lowest()[1])
 
 
 def _symbolic(model: LossModel) -> Any:
-    """The polyline for the symbolic t; NumPy hides our message behind its own if something that
-    moves is put into an array of plain numbers."""
+    """Evaluate the polyline at the symbolic t.  If it stores t in an array of plain numbers, NumPy
+    hides our error behind its own; raise ours again."""
     try:
         return model.polyline(Affine.parameter())
     except (TypeError, ValueError) as error:
@@ -166,7 +198,7 @@ def _symbolic(model: LossModel) -> Any:
 
 
 def _check_losses(model: LossModel, t: float, n: int, name: str) -> None:
-    """Refuse an origin or a constant that could not be used, before it ends a finished trace."""
+    """Refuse an unusable origin or constant before the trace, not after it."""
     origin, constant = model.loss_origin(t), model.objective_constant(t)
     if origin is not None and np.shape(origin) not in ((), (n,)):
         raise ModelError(

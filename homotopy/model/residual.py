@@ -1,4 +1,4 @@
-"""How far a point is off the problem as its author states it."""
+"""By how much a point violates the problem as its author states it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Array = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class Residual:
-    """One kind of condition at several points: arrays with a row for each point and a column for
-    each condition.
+    """Violations of one kind of condition at several points: one row per point, one column per
+    condition.
 
     Attributes
     ----------
     off : array (points, conditions)
-        By how much each condition fails, not negative; infinite where it cannot hold at all.
+        By how much each condition is violated, >= 0; infinite where it cannot be satisfied.
     terms : array (points, conditions)
-        The size of the terms that the condition is a sum of: ``|A_i||x| + |bound_i|`` for
-        ``A_i x <= bound_i``.  `off` is measured in parts of it.
+        The size of the terms of the condition: ``|A_i||x| + |bound_i|`` for ``A_i x <= bound_i``.
+        The certificate divides `off` by it.
     others : array (points, conditions)
-        The size of what these terms were computed from, in the units of the condition:
-        ``|A_i|`` times the length of x, say.  It enters through rounding alone, some 1e-14 of the
-        largest on the path, and must not hold the numbers that are to be checked.
+        The size of the numbers from which these terms were computed, in the units of the
+        condition: for example ``|A_i|`` times the norm of x.  It only allows for rounding (about
+        1e-14 of its largest value on the path) and must not contain the numbers being checked.
     """
 
     off: Array

@@ -1,4 +1,4 @@
-"""The result: a path, how it is stored, and its proof."""
+"""The result of a trace: the path, its files and its proof."""
 
 from homotopy.path.certificate import Certificate, Check
 from homotopy.path.jump_record import JumpRecord

@@ -1,10 +1,10 @@
-"""Files replaced as a whole or not at all, and arrays from files that may be damaged.
+"""Atomic replacement of files, and arrays read from files that may be damaged.
 
-A file is written beside the one it replaces, flushed to disk and renamed: wherever the process or
-the machine stops, either the old file or the new one is there.
+A file is written beside the one it replaces, flushed to disk and renamed: if the process or the
+machine stops at any time, either the old file or the new one is there.
 
 A file is a zip archive of ``.npy`` members.  Reading trusts nothing: every member must have an
-expected name, type and size, sizes are compared with what the file can hold before memory is
+expected name, type and size, sizes are compared with what the file can contain before memory is
 allocated, and nothing in it is executed (no pickle, no Python literals).
 """
 
@@ -41,11 +41,11 @@ __all__ = [
 FileName = str | os.PathLike[str]
 Shape = tuple[int, ...]
 
-# One byte of a deflated stream expands to at most this many.
+# One byte of a deflated stream expands to at most this many bytes.
 DEFLATE = 1032
-# Bytes taken from an archive at a time.
+# Bytes read from an archive at a time.
 CHUNK = 1 << 20
-# The longest head of a ``.npy`` member; ours have 128 bytes.
+# Longest header of a ``.npy`` member; ours have 128 bytes.
 HEAD = 1024
 _HEAD = re.compile(
     rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, "
@@ -54,7 +54,7 @@ _HEAD = re.compile(
 
 
 def name_of(file: FileName) -> str:
-    """The name of a file for messages."""
+    """Return the name of a file for messages."""
     return os.fsdecode(file)
 
 
@@ -62,7 +62,7 @@ def name_of(file: FileName) -> str:
 
 
 def packed(arrays: Mapping[str, npt.NDArray[Any]], *, deflated: bool = True) -> memoryview:
-    """The arrays as an archive; the same arrays give the same bytes."""
+    """Return the arrays as an archive; equal arrays give equal bytes."""
     out = io.BytesIO()
     method = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -73,10 +73,10 @@ def packed(arrays: Mapping[str, npt.NDArray[Any]], *, deflated: bool = True) -> 
 
 
 def replace_file(file: FileName, content: bytes | memoryview) -> None:
-    """Replace the content of `file`, all of it or nothing.
+    """Replace the content of `file` atomically.
 
-    An existing file keeps its permissions, and its place if it is a link.  A process killed
-    meanwhile may leave ``.<name>.<letters>.tmp`` beside the file.
+    An existing file keeps its permissions, and a link stays a link.  A process killed meanwhile may
+    leave ``.<name>.<letters>.tmp`` beside the file.
     """
     name = name_of(file)
     target, beside, old = _places(file)
@@ -99,7 +99,7 @@ def replace_file(file: FileName, content: bytes | memoryview) -> None:
 
 
 def ensure_writable(file: FileName) -> None:
-    """Refuse a name that `replace_file` could not write to; nothing is left behind."""
+    """Refuse a name that `replace_file` could not write to; leave nothing behind."""
     _, beside, _ = _places(file)
     try:
         with open(beside, "xb"):
@@ -110,7 +110,7 @@ def ensure_writable(file: FileName) -> None:
 
 
 def _places(file: FileName) -> tuple[str, str, os.stat_result | None]:
-    """The target, a temporary name beside it, and the status of an existing file."""
+    """Return the target, a temporary name beside it, and the status of an existing file."""
     name = name_of(file)
     target = os.path.realpath(name)
     folder, last = os.path.split(target)
@@ -119,7 +119,7 @@ def _places(file: FileName) -> tuple[str, str, os.stat_result | None]:
 
 
 def _replaceable(target: str, folder: str, name: str) -> os.stat_result | None:
-    """The status of the file to be replaced, or None; refuse what must not be replaced."""
+    """Return the status of the file to be replaced, or None; refuse anything but a plain file."""
     if not os.path.isdir(folder):
         raise PathError(f"{name}: there is no folder {folder}; make it first")
     try:
@@ -148,7 +148,7 @@ def _take_after(descriptor: int, old: os.stat_result) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Flush the new name to disk; where folders cannot be opened, the system does it."""
+    """Flush the new name to disk; if the folder cannot be opened, leave that to the system."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -164,9 +164,8 @@ def _sync_folder(folder: str) -> None:
 def refusing(file: FileName, what: str = "a saved path") -> Iterator[None]:
     """Turn any error inside into a `PathError` saying that `file` is not `what`.
 
-    There is no complete list of what damaged zip archives, deflated streams and JSON raise
-    (zlib.error, struct.error, NotImplementedError, RecursionError, MemoryError, ...), so every
-    error counts.
+    Damaged zip archives, deflated streams and JSON raise errors of many types (zlib.error,
+    struct.error, NotImplementedError, RecursionError, MemoryError, ...), so all are caught.
     """
     try:
         yield
@@ -184,19 +183,19 @@ def _said(error: BaseException) -> str:
 
 
 def _count(shape: Shape) -> int:
-    # In Python's own integers, which do not overflow.
+    # Python integers do not overflow.
     return math.prod(shape)
 
 
 class Archive:
     """The members of an archive, each checked and read on demand.
 
-    Any error may be raised; see `refusing`.
+    Its methods may raise any error; see `refusing`.
     """
 
     def __init__(self, file: FileName) -> None:
         if not stat.S_ISREG(os.stat(file).st_mode):
-            raise ValueError("no ordinary file")
+            raise ValueError("not an ordinary file")
         self._zip = zipfile.ZipFile(file)
         try:
             self._members = self._checked_members(os.stat(file).st_size)
@@ -211,7 +210,7 @@ class Archive:
             name, ending = os.path.splitext(info.filename)
             if ending != ".npy" or name in members:
                 raise ValueError(f"it holds {info.filename[:80]!r}, which we never write")
-            # No two members can share bytes of the file, and no byte expands to more than it can.
+            # Members do not share bytes of the file, and a byte expands only so far.
             left -= info.compress_size
             most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
             if left < 0 or info.file_size > most * info.compress_size:
@@ -232,11 +231,11 @@ class Archive:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the members are called."""
+        """The names of the members."""
         return frozenset(self._members)
 
     def part(self, prefix: str) -> Archive:
-        """The members whose names begin with `prefix`, called by the rest of their names."""
+        """Return the members whose names begin with `prefix`, with the prefix removed."""
         part = copy.copy(self)
         part._members = {
             name.removeprefix(prefix): member
@@ -246,14 +245,14 @@ class Archive:
         return part
 
     def shape(self, name: str, kind: str) -> Shape:
-        """The shape of a member of type `kind` ("<f8", say); no array is made."""
+        """Return the shape of a member of type `kind` (e.g. "<f8") without reading its data."""
         if name not in self._members:
             raise ValueError(f"{name!r} is missing")
         with self._zip.open(self._members[name]) as stream:
             return self._head(name, kind, stream)
 
     def kind(self, name: str) -> str:
-        """The type of the numbers of a member ("<f8", say)."""
+        """Return the type of the numbers of a member (e.g. "<f8")."""
         with self._zip.open(self._members[name]) as stream:
             return self._any_head(name, stream)[0]
 
@@ -279,7 +278,7 @@ class Archive:
         return kind, shape
 
     def read(self, name: str, kind: str, most: int | None = None) -> npt.NDArray[Any]:
-        """A member as an array of the machine's own byte order; of at most `most` entries."""
+        """Read a member as an array in native byte order, of at most `most` entries."""
         with self._zip.open(self._members[name]) as stream:
             shape = self._head(name, kind, stream)
             if most is not None and _count(shape) > most:
@@ -292,7 +291,7 @@ class Archive:
                 if len(data) != part.size:
                     raise ValueError(f"{name!r} ends early")
                 part[:] = np.frombuffer(data, dtype=np.uint8)
-            # Also makes zipfile compare the checksum.
+            # Reading past the end also makes zipfile verify the checksum.
             if stream.read(1):
                 raise ValueError(f"{name!r} does not end where it should")
         return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,8 +1,8 @@
-"""The fingerprint by which a model is recognised.
+"""The fingerprint that identifies a model.
 
 A path is a function of the numbers a model declares, so all of them are hashed: every entry of
-every table, none of them rounded, and nothing computed from them, because products differ in the
-last bits with another BLAS.
+every table, unrounded.  Nothing computed from them is hashed, because products differ in the last
+bits between BLAS libraries.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ __all__ = ["Fingerprint"]
 
 Array = npt.NDArray[np.float64]
 
-# Numbers brought into a canonical form at a time.
+# Numbers converted to canonical form at a time.
 AT_A_TIME = 1 << 20
 
 
 @attrs.frozen(eq=False)
 class Fingerprint:
-    """What determines a path, in short.
+    """A digest of everything that determines a path.
 
     Attributes
     ----------
     digest : str
-        A hash of polylines, border, target, span, parameter and of what Q is made from
-        (`Gram.inputs`).  0.0 and -0.0 are the same number, a sparse matrix is the same however it
-        is stored.
+        A hash of polylines, border, target, span, parameter and the inputs of Q (`Gram.inputs`).
+        0.0 and -0.0 hash alike, and so does a sparse matrix in any storage format.
     products : array (n,) or (0,)
-        ``Q v`` with a fixed vector v, where Q is made from a function, which cannot be hashed:
-        compared to rounding.  Else empty.
+        ``Q v`` for a fixed vector v, compared up to rounding, if Q is made from a function (which
+        cannot be hashed); else empty.
     """
 
     digest: str
@@ -49,7 +48,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, problem: Problem) -> Fingerprint:
-        """The fingerprint of a compiled model."""
+        """Compute the fingerprint of a compiled model."""
         lines, inputs = problem.polylines, problem.gram.inputs()
         known = [value for value in inputs if not callable(value)]
         digest = _Digest()
@@ -87,7 +86,7 @@ def _probe(size: int) -> Array:
 
 
 class _Digest:
-    """A hash of values of several kinds: each is preceded by its kind and its size."""
+    """A hash of values of several kinds; each is preceded by its kind and its size."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -96,7 +95,7 @@ class _Digest:
         return self._hash.hexdigest()
 
     def feed(self, value: Any) -> None:
-        """Take a string, a number, an array or a sparse matrix."""
+        """Hash a string, a number, an array or a sparse matrix."""
         if value is None:
             self._note("none")
         elif isinstance(value, str):
@@ -117,7 +116,7 @@ class _Digest:
             self._pour(array, lambda part: part.astype("<i8"))
         elif array.dtype.kind == "f":
             self._note("real", *array.shape)
-            # 0.0 for -0.0.
+            # Adding 0.0 turns -0.0 into 0.0.
             self._pour(array, lambda part: (part.astype(float) + 0.0).astype("<f8"))
         else:
             raise ModelError(

@@ -1,4 +1,4 @@
-"""What a path keeps of each discontinuity."""
+"""The record of a discontinuity."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ __all__ = ["METHODS", "JumpRecord"]
 
 Index = npt.NDArray[np.int64]
 
-# How a jump may be crossed, from the usual to the unusual; files hold the place in this list.
-METHODS = ("homotopy", "osqp", "custom", "late", "descent")
+# How a jump can be crossed, from the usual to the unusual; files store the index into this list.
+METHODS = ("homotopy", "osqp", "custom", "late", "descent", "convex")
 
 
 @attrs.frozen(eq=False)
 class JumpRecord:
-    """One discontinuity.
+    """One discontinuity of a path.
 
     Attributes
     ----------
     t : float
-        Where it is.
+        Its position.
     flipped : int array
-        The coordinates that ended on another side than before, ascending.
+        The coordinates that end on another side of a jump than before, ascending.
     objective_before, objective_after : float
         The full non-convex objective on both sides.
     rounds : int
         How many times pinned coordinates had to be flipped.
     moved : bool
-        Whether the response moved (by more than 1e-6 of its scale: below that the fall of the
-        objective drowns in rounding); if not, the flip is a relabelling.
+        Whether the response moved by more than 1e-6 of its scale (a smaller move changes the
+        objective by less than rounding).  If not, the flip only relabels coordinates.
     steps : int
-        Break-points met on the way across.
+        Break-points met while crossing.
     solver : str
-        How it was crossed: "homotopy" (by the tracker), "osqp" or "custom" (by OSQP or the solver
-        that was given), "late" (as it was, a hair's breadth further on) or "descent" (downhill,
-        where the quadratic form is not semidefinite).
+        How the jump was crossed: "homotopy" (by the tracker), "osqp" or "custom" (by OSQP or the
+        solver you passed), "late" (by the tracker, slightly further along), "descent" (downhill,
+        if the quadratic form is not semidefinite) or "convex" (many coordinates at once, by convex
+        problems in turn).
     """
 
     t: float

@@ -1,8 +1,8 @@
-"""The methods of a path that rooms above it answer: its proof, analyses, reports and files.
+"""The methods of a path that higher layers implement: its proof, analyses, reports and files.
 
-A path is values (`homotopy.path.path`) and knows none of these.  Each method here is a name and a
-docstring, and imports what answers it when it is called: the only imports of the package that point
-upwards (`tests/engine/test_layers.py`).
+A path holds values (`homotopy.path.path`) and does not depend on any of these.  Each method here is
+a name and a docstring, and imports its implementation when it is called.  These are the only
+imports of the package that point upwards (`tests/engine/test_layers.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from homotopy.model import LossModel
 
 if TYPE_CHECKING:
     from homotopy.analysis.losses import Loss
-    from homotopy.analysis.occupancy import Stays
+    from homotopy.analysis.occupancy import Occupancy
     from homotopy.analysis.validation import ValidationCurve
     from homotopy.forking import Fork
     from homotopy.path.certificate import Certificate
@@ -28,23 +28,23 @@ __all__ = ["PathMethods"]
 
 
 class PathMethods:
-    """What `Path` is asked and others answer."""
+    """Methods of `Path` that are implemented elsewhere."""
 
     __slots__ = ()
 
     @property
     def _path(self) -> Path:
-        """The same object: a path is what is read."""
+        """This object, typed as a `Path`."""
         return cast("Path", self)
 
     def validation_curve(
         self, X: Any, y: Any, *, loss: Loss | None = None, sample_weight: Any = None
     ) -> ValidationCurve:
-        """The mean loss on held-out rows for *every* t of the path, exactly.
+        """Return the mean loss on held-out rows for *every* t of the path, exactly.
 
-        Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere and
-        not on a grid: each sign change is located, the least value is least.  (The model's
-        `decision_function` must be affine in alpha and b, as a kernel expansion is.)
+        Every held-out value f(x; t) is piecewise linear in t, so the loss is known everywhere, not
+        just on a grid: every sign change is located, and the minimum is the true minimum.  (The
+        model's `decision_function` must be affine in alpha and b, like a kernel expansion.)
 
         Parameters
         ----------
@@ -61,15 +61,15 @@ class PathMethods:
 
         return validation_curve(self._path, X, y, loss=loss, sample_weight=sample_weight)
 
-    def stays(self, *names: str) -> Stays:
-        """When each coordinate is on one of the named pieces; see `Stays`."""
-        from homotopy.analysis.occupancy import stays
+    def occupancy(self, *names: str) -> Occupancy:
+        """Return when each coordinate is on one of the named pieces; see `Occupancy`."""
+        from homotopy.analysis.occupancy import occupancy
 
-        return stays(self._path, names)
+        return occupancy(self._path, names)
 
     def fork(self, t: float, side: str = "after") -> Fork:
-        """The optimum at `t` with its factor, from which single rows are moved, taken out or added;
-        see `homotopy.Fork`."""
+        """Return the optimum at `t` as a `homotopy.Fork`, from which single rows can be moved,
+        removed or added."""
         from homotopy.forking import Fork
 
         return Fork(self._path, t, side)
@@ -79,17 +79,17 @@ class PathMethods:
     ) -> Certificate:
         """Check the path from alpha and the data alone; see `Certificate`.
 
-        With `at` (one t or several) only the conditions at those t are checked, on both sides;
-        with `sample` those at about this many points: both ends, some evenly between, both sides of
-        the largest jumps.  Either takes a product or two for each point, where the whole takes one
-        for each break-point.
+        With `at` (one t or several), only the conditions at those t are checked, on both sides.
+        With `sample`, those at about this many points: both ends, some evenly spaced between them,
+        and both sides of the largest jumps.  Either takes one or two products with Q per point; the
+        full certificate takes one per break-point.
         """
         from homotopy.path.certificate import certify
 
         return certify(self._path, tol, at, sample)
 
     def summary(self) -> str:
-        """A readable account: span, break-points, jumps."""
+        """Return a readable summary: span, break-points, jumps."""
         from homotopy.analysis.report import summary
 
         return summary(self._path)
@@ -102,25 +102,25 @@ class PathMethods:
         top: int = 200,
         certify: bool | int = True,
     ) -> Report:
-        """The path as one self-contained HTML page: a slider over t, and with it the objective, the
-        sizes of the partition, the jumps and what flips at them, the coordinates that move most,
-        and the certificate in plain words.
+        """Return the path as one self-contained HTML page: a slider over t with the objective, the
+        sizes of the partition, the jumps and their flips, the coordinates that move most, and the
+        certificate in plain words.
 
         Parameters
         ----------
         title : str, optional
         names : sequence, optional
-            What the first coordinates are called; the others are called by their numbers.
+            Names of the first coordinates; the others are shown by number.
         top : int
-            How many coordinates the table holds at most.
+            The largest number of coordinates in the table.
         certify : bool or int
-            Whether the path is certified for the page; a number looks at about that many places
-            only (``certify(sample=...)``).
+            Whether to certify the path for the page; a number checks about that many places only
+            (``certify(sample=...)``).
 
         Returns
         -------
         Report
-            ``.write_html(file)``, ``.open()``, ``.html``; it shows itself in a notebook.
+            ``.write_html(file)``, ``.open()``, ``.html``; it displays itself in a notebook.
         """
         from homotopy.report import path_report
 
@@ -129,8 +129,8 @@ class PathMethods:
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
 
-        The file is replaced as a whole or not at all: nothing is lost if the process is killed or
-        the disk is full (`PathError` gives the reason).
+        The file is replaced atomically: nothing is lost if the process is killed or the disk is
+        full (`PathError` gives the reason).
         """
         from homotopy.path.storage import save
 
@@ -140,8 +140,8 @@ class PathMethods:
     def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
         """Read a path saved by `save`; `model` must be the one that was traced.
 
-        Nothing in the file is trusted or executed: `PathError` if anything is missing, damaged or
-        from another model.
+        Nothing in the file is trusted or executed; `PathError` is raised if anything is missing,
+        damaged or from another model.
         """
         from homotopy.path.storage import load
 

@@ -1,7 +1,7 @@
 """The result: a path of local optima, exact at every t of its span.
 
-A path keeps, for each segment, the active part of alpha and b at both ends (everything between is
-linear), and the log of piece changes; alpha of the other coordinates is the value of their slope.
+For each segment, a path stores the active part of alpha and b at both ends (everything between is
+linear) and the log of piece changes; alpha of the other coordinates is the value of their slope.
 Memory is O(sum of active-set sizes + events), never n numbers per break-point.
 """
 
@@ -34,7 +34,7 @@ Values = float | npt.ArrayLike
 
 
 class Status(enum.Enum):
-    """How a trace ended; the value is the sentence a user reads."""
+    """How a trace ended; the value is the sentence shown to the user."""
 
     COMPLETE = "the path reached the end of its span"
     LIMIT = "stopped at max_breakpoints or max_seconds"
@@ -46,11 +46,31 @@ class Status(enum.Enum):
 
 @attrs.frozen(eq=False, repr=False)
 class Path(PathMethods):
-    """A traced path; every method is exact at any t inside the span.
+    """A traced path of local optima; every method is exact at any t of the traced interval.
 
-    ``side="after"`` (default) is the value just past t in the direction of travel,
-    ``side="before"`` the value just short of it; they differ only at jumps (and, where alpha is
-    not unique, at some break-points: then the response is the same).
+    Between two break-points alpha, b and the response are linear in t.  `alpha`, `response`,
+    `solution`, `objective` and the like take one t, or an array of t and return one row for each.
+
+    ``side="after"`` (default) gives the value just past t in the direction of travel,
+    ``side="before"`` the value just before it.  The two differ only at jumps (and, where alpha is
+    not unique, at some break-points; the response is then the same on both sides).
+
+    Attributes
+    ----------
+    model : LossModel
+        The model that was traced.
+    segments : Segments
+        The stored path.
+    jumps : tuple of JumpRecord
+        The discontinuities, in the order of travel.
+    status : Status
+        How the trace ended.
+    span : (float, float)
+        The interval that was to be traced, in the order of travel; finite.
+    counts : dict
+        How many steps of each kind were made.
+    problem : Problem
+        The compiled model.
     """
 
     model: LossModel
@@ -62,19 +82,19 @@ class Path(PathMethods):
     problem: Problem = attrs.field(alias="problem")
 
     def __reduce__(self) -> Any:
-        # The problem is compiled again from the model, as after `load`.
+        # The problem is compiled again from the model, as in `load`.
         return _restored, tuple(getattr(self, name) for name in _PICKLED)
 
     # ------------------------------------------------------------------ shape
 
     @property
     def breakpoints(self) -> Array:
-        """All t at which the path bends or jumps, in order of travel, both ends included."""
+        """All t at which the path bends or jumps, in the order of travel, both ends included."""
         return nodes(self.segments.start, self.segments.stop)
 
     @property
     def traced(self) -> tuple[float, float]:
-        """The interval traced, in order of travel; all of `span` if the trace is complete."""
+        """The traced interval, in the order of travel; all of `span` if the trace is complete."""
         return float(self.segments.start[0]), float(self.segments.stop[-1])
 
     @property
@@ -110,10 +130,10 @@ class Path(PathMethods):
         return int(locate(s.start, s.stop, sign, value, side)), value
 
     def _first(self, count: int) -> Path:
-        """The first `count` segments, and the jumps that lead to them."""
+        """Return the first `count` segments and the jumps that lead to them."""
         segments = self.segments.first(count)
         end, sign = float(segments.stop[-1]), 1.0 if self.span[1] >= self.span[0] else -1.0
-        # A jump at the very end leads to a separate point.
+        # A jump at the very end leads to a segment of length zero.
         reached = segments.start[-1] == end and count > 1
         jumps = tuple(j for j in self.jumps if sign * j.t < sign * end or (reached and j.t == end))
         return attrs.evolve(self, segments=segments, jumps=jumps, status=Status.FAILED)
@@ -133,7 +153,7 @@ class Path(PathMethods):
         return self.problem.polylines.flat(rows, piece)
 
     def _sweep(self) -> Iterator[tuple[Array, Array]]:
-        """alpha at both ends of one segment after the other, in the order of travel."""
+        """Yield alpha at both ends of each segment, in the order of travel."""
         s = self.segments
         piece = s.first_piece.copy()
         level, rate = self._flat(np.arange(piece.size), piece)
@@ -158,32 +178,32 @@ class Path(PathMethods):
         return value
 
     def _each(self, t: Values, side: str, value: Callable[[int, float], Any]) -> Any:
-        """`value` at one t, or an array with one entry per t given."""
+        """Return `value` at t, or an array with one entry per t if t is an array."""
         if np.ndim(t) == 0:
             return value(*self._locate(t, side))  # type: ignore[arg-type]
         places = np.asarray(t)
         found = [value(*self._locate(v, side)) for v in places.ravel().tolist()]
-        # Where no t is given the shape is that of the answer to any.
+        # If t is empty, evaluate at the end to learn the shape.
         shape = np.shape(found[0] if found else value(*self._locate(self.traced[1], side)))
         return np.array(found, dtype=float).reshape(*places.shape, *shape)
 
     def alpha(self, t: Values, side: str = "after") -> Array:
-        """alpha at `t`, shape (n,); an array of t is answered with one row for each."""
+        """Return alpha at `t`, shape (n,), or one row per entry of an array of t."""
         found: Array = self._each(t, side, self._alpha_on)
         return found
 
     def pieces(self, t: float, side: str = "after") -> Index:
-        """The piece of each coordinate at `t`: slope j is 2j, corner j is 2j + 1."""
+        """Return the piece of each coordinate at `t`: slope j is 2j, corner j is 2j + 1."""
         return self.segments.pieces(self._locate(t, side)[0])
 
     def border_multipliers(self, t: Values, side: str = "after") -> Array:
-        """b at `t`, shape (m,); an array of t is answered with one row for each."""
+        """Return b at `t`, shape (m,), or one row per entry of an array of t."""
         found: Array = self._each(t, side, self._b_on)
         return found
 
     def intercept(self, t: Values, side: str = "after") -> Any:
-        """The intercept of `decision_function` at `t`: a float with one border column (0.0 with
-        none), else an array.  An array of t is answered with one entry for each."""
+        """Return the intercept of `decision_function` at `t`: a float with one border column (0.0
+        with none), else an array; or one entry per entry of an array of t."""
 
         def one(k: int, t: float) -> Any:
             return self.model.intercept(self._alpha_on(k, t), self._b_on(k, t))
@@ -191,8 +211,8 @@ class Path(PathMethods):
         return self._each(t, side, one)
 
     def solution(self, t: Values, side: str = "after") -> Array:
-        """The unknown as the model declares it (x, beta, weights; alpha unless it says otherwise)
-        at `t`; an array of t is answered with one row for each."""
+        """Return the unknown as the model declares it (x, beta, weights; by default alpha) at `t`,
+        or one row per entry of an array of t."""
 
         def one(k: int, t: float) -> Array:
             return self.model.solution(t, self._alpha_on(k, t), self._b_on(k, t))
@@ -201,8 +221,8 @@ class Path(PathMethods):
         return found
 
     def response(self, t: Values, side: str = "after") -> Array:
-        """``u = Q alpha + B b`` at `t`, computed from alpha; an array of t is answered with one row
-        for each, which takes much less than each by itself."""
+        """Return ``u = Q alpha + B b`` at `t`, recomputed from alpha, or one row per entry of an
+        array of t, which is much faster than one call for each."""
         if np.ndim(t) and np.size(t) > PATH_TOLERANCES.few and self.problem.gram.features() is None:
             places = np.asarray(t)
             found = [self._locate(v, side) for v in places.ravel().tolist()]
@@ -212,7 +232,7 @@ class Path(PathMethods):
         return self._response(self.alpha(t, side), self.border_multipliers(t, side))
 
     def _responses_on(self, numbers: range) -> tuple[Array, Array]:
-        """The response at the beginning and at the end of these segments."""
+        """Return the response at the beginning and at the end of these segments."""
         s, part = self.segments, np.array(numbers)
         if self.problem.gram.features() is None:
             t = np.stack([s.start[part], s.stop[part]], axis=1)
@@ -234,17 +254,17 @@ class Path(PathMethods):
         return np.asarray(u).reshape(alpha.shape)
 
     def objective(self, t: Values, side: str = "after") -> Any:
-        """The full, non-convex objective at `t` (`LossModel.unknown` says of which problem); an
-        array of t is answered with one number for each."""
+        """Return the full, non-convex objective at `t` (of the problem that `LossModel.unknown`
+        names), or one number per entry of an array of t."""
 
         def one(k: int, t: float) -> float:
             loose = self.problem.unanchored(t)
             if loose.size:
                 raise ModelError(
-                    f"{type(self.model).__name__}: the loss of coordinate {loose[0]} falls for "
-                    "ever, so that nothing says where it is zero; override "
-                    "LossModel.loss_origin to get an objective (or set unknown = 'alpha', if "
-                    "alpha is what is minimised over)"
+                    f"{type(self.model).__name__}: the loss of coordinate {loose[0]} is unbounded "
+                    "below, so it has no natural zero; override LossModel.loss_origin to define "
+                    "the objective (or set unknown = 'alpha' if the problem is a minimisation "
+                    "over alpha)"
                 )
             return self._objective_on(k, t)
 
@@ -255,15 +275,15 @@ class Path(PathMethods):
         return self.problem.objective(t, alpha, b, self._response(alpha, b))
 
     def partition(self, t: float, side: str = "after") -> dict[str, Index]:
-        """Piece name -> indices of the coordinates on it."""
+        """Map each piece name to the indices of the coordinates on it."""
         k, t = self._locate(t, side)
         piece = self.segments.pieces(k)
         names = self.problem.polylines.names
         return {name: np.flatnonzero(piece == p) for p, name in enumerate(names) if name}
 
     def decision_function(self, X: Any, t: Values, side: str = "after") -> Array:
-        """The fitted function at new data (of a model that is a `Predictor`); an array of t is
-        answered with one row for each."""
+        """Return the fitted function at new data (the model must be a `Predictor`), or one row per
+        entry of an array of t."""
         model = self._predictor()
         if np.ndim(t):
             alpha, b = self.alpha(t, side), self.border_multipliers(t, side)
@@ -283,25 +303,25 @@ class Path(PathMethods):
         return self.model
 
     def __iter__(self) -> Iterator[Segment]:
-        """The segments, in the order of travel."""
+        """Iterate over the segments in the order of travel."""
         return segments_of_path(self)
 
     def segment(self, t: float, side: str = "after") -> Segment:
-        """The stretch around `t` on which the active set stays as it is, and who changes next."""
+        """Return the segment around `t`, with its active set and what changes at its end."""
         return segment_of(self, self._locate(t, side)[0])
 
     def zeros(self, f: Callable[[Any], Any], of: str = "alpha") -> tuple[Zero, ...]:
-        """Where an affine or quadratic function of the solution is zero, exactly.
+        """Find all t at which an affine or quadratic function of the solution is zero, exactly.
 
         Parameters
         ----------
         f : callable
             Takes one array and returns a number: ``lambda w: w[3] - 0.1``,
-            ``lambda w: w @ covariance @ w - risk``.  One that is neither affine nor quadratic is
-            refused.
+            ``lambda w: w @ covariance @ w - risk``.  A function that is neither affine nor
+            quadratic is refused.
         of : {"alpha", "response", "border", "solution"}
-            What it takes: alpha, the response u, the border multipliers b, or the unknown as the
-            model writes it (`Path.solution`).
+            The array that `f` takes: alpha, the response u, the border multipliers b, or the
+            unknown in the author's variables (`Path.solution`).
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Reading a path: its segments one by one, and who changes between them."""
+"""Reading a path: its segments one by one, and the changes between them."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen
 class Change:
-    """Coordinate `row` goes from the piece called `before` to that called `after`."""
+    """Coordinate `row` moves from the piece named `before` to the piece named `after`; `name` is
+    what its model calls it (`LossModel.coordinate_name`)."""
 
     row: int
     before: str
     after: str
+    name: str
 
 
 @attrs.frozen(eq=False)
 class Segment:
-    """A stretch of a path along which no coordinate changes its piece and all is linear in t.
+    """A part of a path on which no coordinate changes its piece and everything is linear in t.
 
     Attributes
     ----------
     number : int
-        Its place on the path, from 0 on.
+        Its index on the path, from 0.
     start, stop : float
-        In the order of travel.
+        Its ends, in the order of travel.
     active : int array
         The coordinates whose alpha is free.
     changes : tuple of Change
-        Who changes its piece at the end of it, and how; empty at the end of the path.
+        The coordinates that change piece at its end; empty at the end of the path.
     jump : JumpRecord or None
-        The jump at its end, if it ends with one; `changes` are then those of the jump.
+        The jump at its end, if there is one; `changes` are then those of the jump.
     """
 
     number: int
@@ -56,7 +58,7 @@ class Segment:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The values of t for which this active set is that of the optimum, the smaller first."""
+        """The interval of t on which this active set is optimal, the smaller end first."""
         return min(self.start, self.stop), max(self.start, self.stop)
 
     def __contains__(self, t: float) -> bool:
@@ -65,14 +67,14 @@ class Segment:
 
     def __str__(self) -> str:
         low, high = self.interval
-        then = ", ".join(f"{c.row}: {c.before} -> {c.after}" for c in self.changes[:3])
+        then = ", ".join(f"{c.name}: {c.before} -> {c.after}" for c in self.changes[:3])
         more = f" and {len(self.changes) - 3} more" if len(self.changes) > 3 else ""
         what = f"jump, {then}" if self.jump is not None else then or "the end"
         return f"[{low:.6g}, {high:.6g}] {self.active.size} active; then {what}{more}"
 
 
 def segments_of_path(path: Path) -> Iterator[Segment]:
-    """One after the other, in the order of travel."""
+    """Yield the segments in the order of travel."""
     piece = path.segments.pieces(0)
     jumps = {jump.t: jump for jump in path.jumps}
     for k in range(len(path.segments)):
@@ -80,19 +82,20 @@ def segments_of_path(path: Path) -> Iterator[Segment]:
 
 
 def segment_of(path: Path, k: int) -> Segment:
-    """Segment k."""
+    """Return segment k."""
     jumps = {jump.t: jump for jump in path.jumps}
     return _segment(path, k, path.segments.pieces(k), jumps)
 
 
 def _segment(path: Path, k: int, piece: Index, jumps: dict[float, JumpRecord]) -> Segment:
-    """Segment k, of which `piece` are the pieces; they become those of the next one."""
+    """Return segment k with the pieces `piece`, and update `piece` to those of the next one."""
     s, changes = path.segments, []
     if k + 1 < len(s):
         new = slice(s.event[k + 1], s.event[k + 2])
         for row, after in zip(s.changed[new].tolist(), s.changed_to[new].tolist(), strict=True):
             if piece[row] != after:
-                changes.append(Change(row, _name(path, int(piece[row])), _name(path, after)))
+                old, new_piece = _name(path, int(piece[row])), _name(path, after)
+                changes.append(Change(row, old, new_piece, path.model.coordinate_name(row)))
                 piece[row] = after
     stop = float(s.stop[k])
     return Segment(

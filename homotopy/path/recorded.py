@@ -1,4 +1,4 @@
-"""From the tracker's record to what a path keeps; whole arrays at a time."""
+"""Convert the tracker's record into the segments and jumps of a path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Index = npt.NDArray[np.int64]
 
 
 def segments_of(rec: Any, cursor: Any, first_piece: Index) -> Segments:
-    """The segments recorded; of several changes of piece before one segment the last counts."""
+    """Return the recorded segments; of several changes of piece before a segment, keep the last."""
     count, entries = int(cursor.segments), int(cursor.entries)
     segment = rec.segment[:count]
     log = rec.log[: segment.log[-1] if count else 0]
@@ -44,7 +44,7 @@ def segments_of(rec: Any, cursor: Any, first_piece: Index) -> Segments:
 
 
 def jump_records(rec: Any, cursor: Any, problem: Problem) -> tuple[JumpRecord, ...]:
-    """The jumps recorded, those that lead to a point that is recorded too."""
+    """Return the recorded jumps whose far side is recorded too."""
     jumps = rec.jump[: int(cursor.jumps)]
     reached = rec.segment[int(cursor.segments) - 1].log if cursor.segments else 0
     jumps = jumps[jumps.log_end <= reached]
@@ -71,8 +71,8 @@ def jump_records(rec: Any, cursor: Any, problem: Problem) -> tuple[JumpRecord, .
 
 
 def _flipped(rec: Any, jumps: Any, problem: Problem) -> list[Index]:
-    """For each jump the coordinates that ended on another branch (the number of jumps to the left
-    of a piece) than they had."""
+    """Return, for each jump, the coordinates that end on another branch than before.  A branch is
+    the number of jumps to the left of a piece."""
     passed = np.concatenate([[0], np.cumsum(problem.polylines.jump)])
     counts = jumps.log_end - jumps.log
     owner = np.repeat(np.arange(jumps.size), counts)

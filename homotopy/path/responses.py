@@ -1,11 +1,11 @@
-"""Responses at many places of a path, without a product with all of alpha at each.
+"""Responses at many places of a path, without a full product with alpha at each.
 
-With alpha = level + rate t on flat slopes and alpha_A on the rest,
+With alpha = level + rate t on flat slopes and alpha_A on the active pieces,
 
     u(t) = Q level + t Q rate + Q_:A alpha_A + B b
 
-where level and rate change by few entries from one segment to the next.  So places are taken in the
-order of travel, and what changes between them is multiplied, many places at a time.
+where level and rate change in a few entries from one segment to the next.  So visit the places in
+the order of travel, and multiply only the changes between them, for many places at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Index = npt.NDArray[np.int64]
 
 
 def responses(path: Path, segment: Index, t: Array) -> Array:
-    """The response at the places t of the segments given, one row for each."""
+    """Return the response at the places t of the given segments, one row each."""
     problem, n = path.problem, path.problem.gram.size
     out = np.empty((t.size, n))
     order = np.argsort(segment, kind="stable")
@@ -43,7 +43,7 @@ def responses(path: Path, segment: Index, t: Array) -> Array:
 
 
 class _Flat:
-    """The part of flat slopes, as it was at the last place."""
+    """``Q level`` and ``Q rate`` of the flat slopes, kept from one block to the next."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.gram = path, path.problem.gram
@@ -53,12 +53,12 @@ class _Flat:
         self.forget()
 
     def forget(self) -> None:
-        """Make the products anew at the next place."""
+        """Recompute the products at the next block."""
         self.last: Array | None = None
         self.product = np.zeros_like(self.now)
 
     def _go_to(self, k: int) -> None:
-        """The level and rate of every coordinate on segment k."""
+        """Set `now` to the level and rate of every coordinate on segment k."""
         s = self.path.segments
         new = slice(s.event[self.segment + 1], s.event[k + 1])
         changed = s.changed[new]
@@ -68,7 +68,7 @@ class _Flat:
         self.segment = k
 
     def block(self, segment: Index, t: Array) -> Array:
-        """``Q alpha`` at places in the order of travel."""
+        """Return ``Q alpha`` at places given in the order of travel."""
         path, s, n = self.path, self.path.segments, self.piece.size
         flat, active = np.empty((2, t.size, n)), np.zeros((t.size, n))
         for row, (k, place) in enumerate(zip(segment.tolist(), t.tolist(), strict=True)):
@@ -90,7 +90,7 @@ class _Flat:
         return total
 
     def _times(self, rows: Array) -> Array:
-        """``rows @ Q``, by the columns that are not 0."""
+        """Return ``rows @ Q`` from the columns of `rows` that are not 0."""
         used = np.flatnonzero(np.any(rows, axis=0))
         if not used.size:
             return np.zeros_like(rows)

@@ -17,14 +17,14 @@ Index = npt.NDArray[np.int64]
 
 
 def read_only(value: Any) -> Any:
-    """A copy as an array that cannot be written to."""
+    """Return a read-only copy as an array."""
     array = np.array(value)
     array.setflags(write=False)
     return array
 
 
 class Pickled:
-    """A frozen attrs class that a pickle brings back through its converters: read-only again."""
+    """Base of frozen attrs classes whose arrays are read-only again after unpickling."""
 
     __slots__ = ()
 
@@ -34,15 +34,15 @@ class Pickled:
 
 
 def nodes(start: Array, stop: Array) -> Array:
-    """Where intervals that follow each other begin and end, each t once."""
+    """Return the ends of consecutive intervals, each t once."""
     points = np.concatenate([start, stop[-1:]])
     keep = np.concatenate([[True], points[1:] != points[:-1]])
     return read_only(points[keep])  # type: ignore[no-any-return]
 
 
 def locate(start: Array, stop: Array, sign: float, t: Any, side: str) -> Index:
-    """Which of the intervals from ``start[k]`` to ``stop[k]``, one after the other in the
-    direction `sign`, holds `t`: where two meet the later one (``side="after"``) or the earlier."""
+    """Return which of the consecutive intervals ``start[k]`` to ``stop[k]`` contains `t`.  `sign`
+    is the direction of travel; where two meet, ``side`` chooses the later ("after") or earlier."""
     if side == "after":
         k = np.searchsorted(sign * start, sign * np.asarray(t), side="right") - 1
     elif side == "before":
@@ -58,8 +58,8 @@ class Segments(Pickled):
 
     ``active[offset[k]:offset[k+1]]`` are its active coordinates, ``alpha_start`` and
     ``alpha_stop`` their alpha at its two ends; ``changed[event[k]:event[k+1]]`` are the
-    coordinates that change piece on entering segment k, ``changed_to`` the pieces.  A segment of
-    length zero holds one point (a start or an end that stands on a jump).
+    coordinates that change piece on entering segment k, ``changed_to`` their new pieces.  A segment
+    of length zero holds one point (a start or an end on a jump).
     """
 
     start: Array = attrs.field(converter=read_only)
@@ -79,7 +79,7 @@ class Segments(Pickled):
         return int(self.start.size)
 
     def pieces(self, k: int) -> Index:
-        """The piece of every coordinate on segment k."""
+        """Return the piece of every coordinate on segment k."""
         piece: Index = self.first_piece.copy()
         end = self.event[k + 1]
         # Later events overwrite earlier ones: NumPy assigns in order.
@@ -87,7 +87,7 @@ class Segments(Pickled):
         return piece
 
     def first(self, count: int) -> Segments:
-        """The first `count` segments."""
+        """Return the first `count` segments."""
         entries, events = int(self.offset[count]), int(self.event[count])
         return Segments(
             start=self.start[:count],
@@ -106,5 +106,5 @@ class Segments(Pickled):
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Memory used, in bytes."""
         return sum(int(getattr(self, a.name).nbytes) for a in attrs.fields(Segments))

@@ -1,4 +1,4 @@
-"""A path in a file: what is kept of it, and what is asked of a file before it is one again."""
+"""Paths in files: what is stored, and what is checked when a file is read."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
 FORMAT = 2
-# The format of a trace that is under way (see `homotopy.checkpoint`).
+# The format of an unfinished trace (see `homotopy.checkpoint`).
 CHECKPOINT = "checkpoint 1"
-# Bytes of the header at most; ours have some hundred.
+# Most bytes of a header; ours have a few hundred.
 HEADER = 1 << 16
-# How the model was made, if it was saved with the path, and its bytes at most.
+# The member that says how the model was made, if saved with the path, and its most bytes.
 RECIPE, MOST_RECIPE = "recipe", 1 << 26
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
 _SEGMENTS = {
@@ -76,8 +76,8 @@ _HEADER = {"format", "model", "parameter", "status", "span", "counts", "fingerpr
 def save(path: Path, file: FileName, recipe: Mapping[str, Any] | None = None) -> None:
     """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.
 
-    A `recipe` is kept with it as JSON: how the model was made, for `read_recipe`.  It takes no part
-    in the path.
+    A `recipe` is stored with it as JSON: how the model was made, for `read_recipe`.  It has no
+    influence on the path.
     """
     members = members_of(path, Fingerprint.of(path.problem))
     if recipe is not None:
@@ -86,7 +86,7 @@ def save(path: Path, file: FileName, recipe: Mapping[str, Any] | None = None) ->
 
 
 def read_recipe(file: FileName) -> dict[str, Any] | None:
-    """The recipe kept with a path, or None where there is none; what it says is not checked."""
+    """Return the recipe stored with a path, or None; its content is not checked."""
     with refusing(file), Archive(file) as archive:
         _read_header(archive, file)
         if RECIPE not in archive.names:
@@ -98,7 +98,7 @@ def read_recipe(file: FileName) -> dict[str, Any] | None:
 
 
 def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
-    """What is kept of a path of the model that `mark` is the mark of."""
+    """Return the arrays to store for a path of the model with the fingerprint `mark`."""
     header = {
         "format": FORMAT,
         "model": type(path.model).__name__,
@@ -128,7 +128,7 @@ def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
 
 
 def written(header: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    """A header as a member."""
+    """Return a header as a member of the archive."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
 
@@ -141,7 +141,7 @@ def load(kind: type[Path], file: FileName, model: LossModel) -> Path:
 
 
 def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossModel) -> Path:
-    """The path in an archive, which is `file` or a part of it."""
+    """Read the path in an archive, which is `file` or a part of it."""
     problem = Problem.compile(model)
     with refusing(file):
         header = _read_header(archive, file)
@@ -192,7 +192,7 @@ def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
 
 
 def read_header(archive: Archive) -> dict[str, Any]:
-    """The header of a file of ours, whatever its format."""
+    """Read the header of one of our files, of any format."""
     shape = archive.shape("header", BYTE)
     _require(len(shape) == 1, "the header is not a text")
     header: dict[str, Any] = json.loads(archive.read("header", BYTE, HEADER).tobytes().decode())
@@ -204,8 +204,8 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     header = read_header(archive)
     if header.get("format") == CHECKPOINT:
         raise PathError(
-            f"{name_of(file)} is a checkpoint, not a path; Homotopy(model).resume(file) goes on "
-            "from there"
+            f"{name_of(file)} is a checkpoint, not a path; Homotopy(model).resume(file) continues "
+            "the trace"
         )
     if header.get("format") != FORMAT:
         raise PathError(
@@ -217,12 +217,12 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
         _require(isinstance(header[name], str), f"{name} must be a text, got {header[name]!r}")
     _require(header["status"] in Status.__members__, f"unknown status {header['status']!r}")
     strange = sorted(archive.names - set(_ARRAYS) - {"header", RECIPE})
-    _require(not strange, f"it holds {strange[:1]!r}, which no saved path does")
+    _require(not strange, f"it contains {strange[:1]!r}, which a saved path does not have")
     return header
 
 
 def read_mark(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
-    """The fingerprint in the file; of another size than the model's it cannot be the same."""
+    """Read the fingerprint; if its size differs from the model's, it cannot match."""
     n = problem.gram.size
     fits = archive.shape("products", REAL) == (n,)
     products = archive.read("products", REAL, n) if fits else np.empty(0)
@@ -262,10 +262,10 @@ def _require(true: bool, complaint: str) -> None:
 
 
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]], problem: Problem) -> None:
-    """Refuse sizes that contradict each other or the model, before any array is made.
+    """Refuse sizes that contradict each other or the model, before any array is allocated.
 
-    Along each segment a coordinate is active once at most and changes its piece once at most, and
-    at each jump it flips once at most.
+    On each segment a coordinate is active at most once and changes its piece at most once, and
+    at each jump it flips at most once.
     """
     n, m = problem.border.shape
     segments, entries, changes, jumps, flips = (
@@ -298,7 +298,7 @@ def _check_shapes(shapes: Mapping[str, tuple[int, ...]], problem: Problem) -> No
 
 
 def _check_travel(data: Mapping[str, Any], span: tuple[float, float], status: Status) -> None:
-    """Segments follow each other along the span; every number is one."""
+    """Check that segments follow each other along the span and that all numbers are finite."""
     for name, kind in _ARRAYS.items():
         if kind == REAL:
             _require(bool(np.all(np.isfinite(data[name]))), f"{name!r} is not finite")
@@ -313,7 +313,7 @@ def _check_travel(data: Mapping[str, Any], span: tuple[float, float], status: St
 
 
 def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
-    """Indices are in range and those on steep or slanted pieces are the active ones, all along."""
+    """Check indices, and that exactly the coordinates on steep or slanted pieces are active."""
     lines, n = problem.polylines, problem.gram.size
     pieces, count = 2 * lines.corner0.shape[1] + 1, data["start"].size
     _check_range(data, "active", n)
@@ -322,7 +322,7 @@ def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
     _check_range(data, "first_piece", pieces)
     owner = _owners(data, "offset", "active")
     turn = _owners(data, "event", "changed")
-    # What each coordinate is on, from when on: the first pieces, then every change.
+    # Every piece of each coordinate and the segment it begins at: first pieces, then the changes.
     since = np.concatenate([np.zeros(n, dtype=np.int64), turn + 1])
     who = np.concatenate([np.arange(n), data["changed"]])
     piece = np.concatenate([data["first_piece"], data["changed_to"]])
@@ -332,8 +332,8 @@ def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
     _require(not np.any(again), "'changed' names a coordinate twice")
     free = (piece % 2 == 1) | (lines.curvature[who, piece // 2] > 0.0)
     finite = np.isfinite(lines.slope0[who, piece // 2])
-    _require(bool(np.all(free | finite)), "a coordinate lies on a slope without end")
-    # What is active is on a piece where alpha is free, and there are as many as such pieces.
+    _require(bool(np.all(free | finite)), "a coordinate lies on a slope of infinite height")
+    # Active coordinates must be on pieces where alpha is free, and equal their number.
     key = who * (count + 1) + since
     wanted = data["active"] * (count + 1) + owner + 1
     _require(not np.any(np.diff(np.sort(wanted)) == 0), "'active' names a coordinate twice")
@@ -370,7 +370,7 @@ def _check_range(data: Mapping[str, Any], name: str, end: int) -> None:
 
 
 def _owners(data: Mapping[str, Any], offsets: str, entries: str) -> Index:
-    """Which segment or jump each entry belongs to."""
+    """Return which segment or jump each entry belongs to."""
     offset = data[offsets]
     ordered = offset[0] == 0 and bool(np.all(offset[1:] >= offset[:-1]))
     _require(ordered and offset[-1] == data[entries].size, f"{offsets!r} is not in order")

@@ -1,8 +1,8 @@
 """Where a function of the solution is zero along a path.
 
 Along a segment alpha, b and the response are affine in t.  So an affine function of them is affine
-in t and a quadratic one quadratic: three values on a segment say all of it, and its zeros are those
-of a polynomial, not of a search.
+in t and a quadratic one is quadratic: three values on a segment determine it, and its zeros are the
+roots of a polynomial.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ __all__ = ["QUANTITIES", "Zero", "find_zeros", "jump_between", "values_on", "zer
 Array = npt.NDArray[np.float64]
 Function = Callable[[Any], Any]
 
-# Where three values are looked at on a segment, and a fourth that the parabola must meet.
+# Where a function is sampled on a segment, and where the parabola through the samples is checked.
 SAMPLED, CHECKED = (0.0, 0.5, 1.0), 0.25
-# What the parabola through the three is at the fourth.
+# Weights of the three samples that give the parabola at the fourth point.
 WEIGHTS = (0.375, 0.75, -0.125)
 QUANTITIES = ("alpha", "response", "border", "solution")
 
 
 @attrs.frozen
 class Zero:
-    """Where a function is zero, or changes sign.
+    """A zero of a function, or a change of its sign.
 
     Attributes
     ----------
     t : float
-        Where; the beginning, if it is zero on an interval.
+        Its position; the first t, if the function is zero on an interval.
     stop : float
-        The end of that interval; `t` itself where it is one point.
+        The last t of that interval; `t` itself for a single point.
     way : int
-        +1 where it rises through zero in the direction of travel, -1 where it falls, 0 where it
+        +1 if the function rises through zero in the direction of travel, -1 if it falls, 0 if it
         touches zero or stays there.
     jump : bool
-        Whether it passes zero by a jump of the path, without taking that value.
+        Whether the sign changes by a jump of the path, without the value zero being taken.
     """
 
     t: float
@@ -58,7 +58,7 @@ class Zero:
 
 
 def find_zeros(path: Path, f: Function, of: str) -> tuple[Zero, ...]:
-    """See `Path.zeros`."""
+    """Find the zeros of `f`; see `Path.zeros`."""
     if of not in QUANTITIES:
         raise PathError(f"zeros: of must be one of {', '.join(QUANTITIES)}, got {of!r}")
     found: list[Zero] = []
@@ -75,7 +75,7 @@ def find_zeros(path: Path, f: Function, of: str) -> tuple[Zero, ...]:
 
 
 def jump_between(last: float | None, t: float, values: Sequence[float]) -> Zero | None:
-    """The change of sign between two segments, by more than rounding, if there is one."""
+    """Return the change of sign between two segments, if there is one beyond rounding."""
     if last is None or last * values[0] >= 0.0:
         return None
     size = max(abs(last), *(abs(v) for v in values))
@@ -87,8 +87,8 @@ def jump_between(last: float | None, t: float, values: Sequence[float]) -> Zero 
 def values_on(
     model: LossModel, f: Function, of: str, ts: tuple[float, float], ends: Any, border: Any
 ) -> tuple[float, float, float]:
-    """f at the beginning, in the middle and at the end of a segment; `ends` is alpha (or the
-    response) at its two ends, `border` b."""
+    """Return f at the beginning, in the middle and at the end of a segment; `ends` is alpha (or
+    the response) at its two ends, `border` is b there."""
     parts = (*SAMPLED, CHECKED)
     x = [ends[0] + (ends[1] - ends[0]) * part for part in parts]
     b = [border[0] + (border[1] - border[0]) * part for part in parts]
@@ -101,7 +101,7 @@ def values_on(
 
 
 def _points(path: Path, of: str) -> Iterator[tuple[Any, Any]]:
-    """alpha (or the response) and b at both ends of one segment after the other."""
+    """Yield alpha (or the response) and b at both ends of each segment."""
     s = path.segments
     if of != "response":
         for k, ends in enumerate(path._sweep()):
@@ -137,7 +137,7 @@ def _check(values: Sequence[float], t: float, name: str) -> None:
 
 
 def zeros_on(start: float, stop: float, values: Sequence[float]) -> list[Zero]:
-    """The zeros of a parabola by its values at the beginning, in the middle and at the end."""
+    """Return the zeros of a parabola from its values at the beginning, middle and end."""
     first, middle, last = values
     size = max(abs(v) for v in values)
     if size <= 0.0:
@@ -157,12 +157,12 @@ def zeros_on(start: float, stop: float, values: Sequence[float]) -> list[Zero]:
 
 
 def _roots(bend: float, slope: float, level: float, size: float) -> list[float]:
-    """The real zeros of ``level + slope x + bend x^2``, without cancellation."""
+    """Return the real zeros of ``level + slope x + bend x^2``, without cancellation."""
     if bend == 0.0:
         return [] if slope == 0.0 else [-level / slope]
     square = slope * slope - 4.0 * bend * level
     if square < 0.0:
-        # It touches zero to rounding, or not at all.
+        # No real root: the parabola touches zero up to rounding, or misses it.
         touches = -square <= 4.0 * PATH_TOLERANCES.curved * size * abs(bend)
         return [-0.5 * slope / bend] if touches else []
     q = -0.5 * (slope + math.copysign(math.sqrt(square), slope))
@@ -170,7 +170,7 @@ def _roots(bend: float, slope: float, level: float, size: float) -> list[float]:
 
 
 def _joined(zeros: list[Zero]) -> Iterator[Zero]:
-    """What two segments share is one zero; intervals that follow each other are one."""
+    """Merge a zero that two segments share, and intervals that follow each other."""
     kept: Zero | None = None
     for zero in zeros:
         if kept is not None and not zero.jump and not kept.jump and _same(kept.stop, zero.t):

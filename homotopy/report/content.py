@@ -1,6 +1,6 @@
 """What is on the page of a path, whatever its model: curves, jumps, coordinates, the certificate.
 
-A plugin that knows more of its rows adds to a `Content` before the page is made of it.
+A plugin that knows more about its rows adds to a `Content` before the page is made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from homotopy.drawing import PALETTE
 from homotopy.errors import PathError
-from homotopy.report.document import Report
+from homotopy.report.document import Report, refuse_file_name
 from homotopy.report.sampling import PageSizes, Samples, thinned
 from homotopy.wording import counted
 
@@ -28,46 +28,46 @@ __all__ = ["Content", "Table", "path_content", "path_report", "rounded", "valida
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Rows in the table unless told otherwise.
+# Default number of rows in the table.
 TOP = 200
-# How far a curve in the table may be off, as a fraction of its range: less than a screen shows.
+# Accepted error of a curve in the table, as a fraction of its range: too small to see.
 THIN = 2e-3
 # A change below this fraction of a curve's size is rounding.
 LEAST_RANGE = 1e-12
-# Points of all curves in the table together; where there are more they are thinned further.
+# Most points of all curves in the table; if there are more, the curves are thinned further.
 POINTS = 120_000
-# Coordinates named at one jump, and at all of them together.
+# Most coordinates named at one jump, and at all jumps together.
 FLIPPED, FLIPPED_IN_ALL = 40, 20_000
-# Pieces of a validation curve that are kept as they are.
+# Up to this many pieces, a validation curve is kept as it is.
 VALIDATION = 4000
-# Where t grows or falls by this factor the axis may be logarithmic.
+# The axis may be logarithmic if t changes by this factor.
 WIDE = 30.0
-# Places at which the model is asked whether it has an objective; the curve ends where a loss starts
-# to fall for ever.
+# Number of t at which to ask the model whether it has an objective; there is none where a loss
+# becomes unbounded below.
 PLACES = 9
-# With more changes of piece than this, the page knows only those of the rows in its table.
+# With more changes of piece than this, the page stores only those of the rows in its table.
 EVENTS = 100_000
 
-# What each condition of a certificate says, in words.
+# The conditions of a certificate, in words.
 CONDITIONS = {
     "polyline": "every coordinate lies on the piece of its loss that the path names",
     "border": "the equations that belong to the intercept and other free directions hold",
-    "gap": "no other point does better while each coordinate keeps to its branch: the duality gap",
+    "gap": "no point with every coordinate on its present branch does better (duality gap)",
     "objective": "the objective is the sum of its terms",
     "continuity": "nothing moves between two segments unless a jump is recorded there",
     "jumps": "the objective falls at every jump, by as much as the move demands",
-    "corners": "nothing rests on a corner where no optimum can stand",
-    "curvature": "the objective bends upwards in every direction left free",
+    "corners": "no coordinate rests on a corner that no optimum can occupy",
+    "curvature": "the objective curves upwards in every free direction",
     "feasibility": "the solution keeps the bounds and equations as they were stated",
-    "stationarity": "the forces of the program as it was stated cancel",
+    "stationarity": "the gradient of the program as it was stated vanishes",
     "predictions": "the predictions are the responses that the path was traced with",
-    "complementarity": "what presses on a bound stands at it",
+    "complementarity": "a bound with a multiplier is attained",
 }
 
 
 @attrs.define(eq=False)
 class Table:
-    """The rows of the table, best first.
+    """The rows of the table, most important first.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Table:
         ``{"kind", "title"}``: "name", "text" or "number" with one cell per row in ``"cells"``,
         "state" (the piece at t), or "value" and "spark" of the curve called ``"curve"``.
     curves : dict
-        Values at all ends of the stretches, (2 K, rows), by name.
+        Values at both ends of every stretch, (2 K, rows), by name.
     """
 
     title: str
@@ -98,18 +98,21 @@ class Content:
         Short statements below the title.
     samples : Samples
     pieces : list of str
-        What each piece is called on the page.
+        The name of each piece on the page.
     charts : list of dict
     table : Table
     names : list of str
-        What each coordinate is called; a coordinate is called by `noun` and its name.
+        The name of each coordinate; the page writes `noun` before it.
     certificate : dict
     colors : list of int or None
-        A place in the palette for each piece; None for the rest.
+        The palette index of each piece, or None for grey.
     field : dict or None
-        A fitted function that moves with t.
+        A fitted function that changes with t.
     mark : dict or None
-        Where on the path the page starts.
+        The point of the path at which the page opens.
+    reading : dict or None
+        Another reading of t: its ``"name"``, and the t at which it is 0 (``"start"``) and 1
+        (``"end"``).
     notes : list of str
     """
 
@@ -125,10 +128,11 @@ class Content:
     colors: list[int | None]
     field: dict[str, Any] | None = None
     mark: dict[str, Any] | None = None
+    reading: dict[str, Any] | None = None
     notes: list[str] = attrs.Factory(list)
 
     def report(self) -> Report:
-        """The page."""
+        """Render the page."""
         samples, path = self.samples, self.samples.path
         segment, row, before, to = samples.events()
         stretch = samples.stretch_of(segment)
@@ -148,6 +152,7 @@ class Content:
             "table": self._table(stretch, row, to),
             "field": self.field,
             "mark": self.mark,
+            "reading": self.reading,
             "certificate": self.certificate,
             "notes": [*self.notes, *self._thinned()],
         }
@@ -164,7 +169,7 @@ class Content:
         found, left = [], FLIPPED_IN_ALL
         events = np.searchsorted(segment, np.arange(len(self.samples.path.segments) + 1))
         for site in self.samples.sites:
-            # What changes on the way from one side to the other, first from and last to.
+            # Changes from one side to the other: the first "from" and the last "to" of each row.
             here = slice(events[site.before + 1], events[site.after + 1])
             came = dict(zip(row[here][::-1].tolist(), before[here][::-1].tolist(), strict=True))
             went = dict(zip(row[here].tolist(), to[here].tolist(), strict=True))
@@ -226,15 +231,15 @@ class Content:
         said = []
         if not samples.whole:
             said.append(
-                f"Of {len(path.segments):,} segments neighbours are joined into {len(samples):,} "
-                "stretches; the curves on this page are straight (the objective: a parabola) along "
-                "each. The path itself is exact everywhere."
+                f"{len(path.segments):,} segments are drawn as {len(samples):,} stretches: "
+                "neighbours are joined, and curves on this page are straight (the objective: a "
+                "parabola) along each. The path itself is exact everywhere."
             )
         total = len({jump.t for jump in path.jumps})
         if len(samples.sites) < total:
             said.append(
-                f"The {len(samples.sites):,} largest of {total:,} jumps are marked; the others "
-                "are steps of the curves."
+                f"Only the {len(samples.sites):,} largest of {total:,} jumps are marked; the "
+                "others appear as steps of the curves."
             )
         return said
 
@@ -247,7 +252,7 @@ def path_report(
     top: int = TOP,
     certify: bool | int = True,
 ) -> Report:
-    """The page of a path; see `Path.report`."""
+    """Return the page of a path; see `Path.report`."""
     return path_content(path, title, names=names, top=top, certify=certify).report()
 
 
@@ -262,12 +267,13 @@ def path_content(
     certify: bool | int = True,
     sizes: PageSizes | None = None,
 ) -> Content:
-    """What is on the page of a path, with the table of its coordinates.
+    """Return what is on the page of a path, with the table of its coordinates.
 
-    `rows` are the coordinates of the table; by default the `top` whose alpha goes farthest.
+    `rows` are the coordinates of the table; by default the `top` with the largest travel of alpha.
     """
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
         raise PathError(f"report: top must be a positive integer, got {top!r}")
+    refuse_file_name(title)
     samples = Samples.of(path, sizes)
     n = int(path.segments.first_piece.size)
     called = [str(name) for name in ([] if names is None else names)]
@@ -286,8 +292,8 @@ def path_content(
         charts.append({"kind": "objective", "title": "objective", "values": values})
     else:
         notes.append(
-            "There is no curve of the objective: some loss of this model falls for ever, and "
-            "nothing says where it is zero (LossModel.loss_origin)."
+            "There is no curve of the objective: some loss of this model is unbounded below, and "
+            "the model does not say where it is zero (LossModel.loss_origin)."
         )
     counts = samples.counts().tolist()
     charts.append({"kind": "sizes", "title": f"{noun}s on each piece", "values": counts})
@@ -307,7 +313,7 @@ def path_content(
 
 
 def _facts(path: Path, coordinates: str) -> list[str]:
-    """Short statements about a path."""
+    """Return short statements about a path."""
     start, stop = path.traced
     return [
         f"{type(path.model).__name__}, {path.model.parameter} from {start:.6g} to {stop:.6g}",
@@ -319,11 +325,11 @@ def _facts(path: Path, coordinates: str) -> list[str]:
 
 
 def _coordinates(rows: Index, n: int, noun: str, curves: dict[str, Array]) -> Table:
-    """The table of the coordinates `rows`, of n."""
+    """Make the table of the coordinates `rows`, out of n."""
     if rows.size < n:
-        text = f"The {rows.size} of {n} {noun}s whose alpha goes farthest along the path."
+        text = f"The {rows.size} of {n} {noun}s whose alpha travels farthest along the path."
     elif n > 1:
-        text = f"All {n} {noun}s, those whose alpha goes farthest first."
+        text = f"All {n} {noun}s; those whose alpha travels farthest come first."
     else:
         text = f"The only {noun}."
     return Table(
@@ -353,13 +359,13 @@ def _is_logarithmic(path: Path) -> bool:
 
 
 def _numbered(path: Path) -> list[tuple[int, str | None]]:
-    """The names of the pieces, those that have one counted from 0."""
+    """Return the names of the pieces, numbering from 0 those that have one."""
     names = path.problem.polylines.names
     return [(sum(map(bool, names[:k])), name) for k, name in enumerate(names)]
 
 
 def _all_coloured(colors: list[int | None]) -> list[int]:
-    """The last colour, grey, for pieces that have none."""
+    """Return the colours, with the last one, grey, for pieces that have none."""
     return [len(PALETTE) - 1 if color is None else color for color in colors]
 
 
@@ -367,7 +373,7 @@ def _all_coloured(colors: list[int | None]) -> list[int]:
 
 
 def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
-    """The certificate of a path for a reader who has never seen one."""
+    """Describe the certificate of a path to a reader who has never seen one."""
     points, jumps = int(path.breakpoints.size), len(path.jumps)
     if certify is False:
         return {
@@ -392,13 +398,13 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
     worst = f"{found.worst:.0e}" if found.worst else "0"
     if found.ok:
         words = (
-            f"{scope} {verb} recomputed from the data, by code that shares nothing with what "
-            f"traced the path. The largest error is {worst}, each on the scale of its own terms; "
+            f"{scope} {verb} recomputed from the data, by code that shares nothing with the "
+            f"tracer. The largest error, relative to the terms of its condition, is {worst}; "
             f"up to {found.tol:g} is accepted."
         )
         if several and certify is True:
-            words += " Between two break-points everything is a straight line, so this proves all "
-            words += "of the path."
+            words += " Between two break-points everything is linear, so this proves the whole "
+            words += "path."
     else:
         failed = ", ".join(check.name for check in found.checks if not check.ok)
         words = (
@@ -430,9 +436,9 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
 
 
 def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
-    """The loss on held-out rows as a broken line, exact unless it has very many pieces."""
+    """Return the loss on held-out rows as a broken line, exact unless it has very many pieces."""
     c0, c1, c2 = curve.coefficients.T
-    # A parabola is drawn through points in between.
+    # A parabola also needs points in between.
     inner = np.linspace(0.0, 1.0, 9 if np.any(c2) else 2)
     t = (curve.start[:, None] + inner * (curve.stop - curve.start)[:, None]).ravel()
     v = (c0[:, None] + inner * (c1[:, None] + inner * c2[:, None])).ravel()
@@ -457,7 +463,7 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
 
 
 def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
-    """First, least, largest and last value in each of `columns` strips: what a screen shows."""
+    """Keep the first, smallest, largest and last value in each of `columns` strips of a screen."""
     strip = np.minimum((np.abs(t - t[0]) / abs(t[-1] - t[0]) * columns).astype(int), columns - 1)
     edges = np.flatnonzero(np.diff(strip, prepend=-1))
     keep: set[int] = {0, t.size - 1}
@@ -469,13 +475,13 @@ def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
 
 
 def _least(values: Array, tol: float) -> float:
-    """`tol` in parts of the range; rounding is no range."""
+    """Return `tol` times the range of the values; a range below rounding counts as rounding."""
     size = float(np.abs(values).max())
     return max(tol * float(np.ptp(values)), LEAST_RANGE * size)
 
 
 def _short(values: Array) -> list[float | None]:
-    """As many digits as the range of the values asks for."""
+    """Round to as many digits as the range of the values needs."""
     span = float(np.ptp(values)) or float(np.abs(values).max())
     if not (math.isfinite(span) and span > 0.0):
         return [rounded(v) for v in values.tolist()]
@@ -488,6 +494,6 @@ def _plain(value: float) -> float:
 
 
 def rounded(value: Any, digits: int = 6) -> Any:
-    """A number, rounded, for JSON, None where it is not finite."""
+    """Return the rounded number for JSON, None if it is not finite."""
     number = float(value)
     return _plain(float(f"{number:.{digits}g}")) if math.isfinite(number) else None

@@ -1,4 +1,4 @@
-"""The page: data are inserted so that they can never run as code; and its file."""
+"""The page and its file.  Data are inserted in such a way that they can never run as code."""
 
 from __future__ import annotations
 
@@ -17,23 +17,32 @@ from typing import Any
 from homotopy.errors import PathError
 from homotopy.path.files import replace_file
 
-__all__ = ["Report"]
+__all__ = ["Report", "refuse_file_name"]
 
 # Height of the page, in pixels, when it is embedded in another.
 HEIGHT = 820
 
 
-class Report:
-    """One self-contained HTML page; it asks the network for nothing.
+def refuse_file_name(title: str | None) -> None:
+    """Refuse the name of a file where a title is expected: nothing would be written."""
+    if title is not None and str(title).lower().endswith((".html", ".htm")):
+        raise PathError(
+            f"report: {title!r} would be the title of the page; write it into a file with "
+            f"report().write_html({title!r})"
+        )
 
-    In a notebook it shows itself.  Names, labels and titles are text wherever they come from: the
-    page runs one script, named by its hash, and no other.
+
+class Report:
+    """One self-contained HTML page that loads nothing from the network.
+
+    In a notebook it displays itself.  Names, labels and titles always appear as text: the page
+    allows only its own script, identified by its hash.
 
     Attributes
     ----------
     title : str
     content : dict
-        What the page shows, as it is written into it.
+        The data of the page, as written into it.
     html : str
         The whole page.
     """
@@ -57,14 +66,14 @@ class Report:
             "DATA": _as_text(self.content),
             "SCRIPT": script,
         }
-        # Cut at the marks first: what is put in is never searched for marks.
+        # Split at the marks first, so that inserted text is never searched for marks.
         page = frame.split("@@")
         page[1::2] = [parts[mark] for mark in page[1::2]]
-        # Half a pair of surrogates cannot be written as UTF-8.
+        # Lone surrogates cannot be encoded as UTF-8.
         return "".join(page).encode("utf-8", "replace").decode()
 
     def _repr_html_(self) -> str:
-        """The page in its own frame, for notebooks."""
+        """Return the page in its own frame, for notebooks."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
             f'sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
@@ -74,11 +83,11 @@ class Report:
         return f"<Report {self.title!r}: {len(self.html.encode()) / 1e6:.2f} MB of HTML>"
 
     def write_html(self, file: str | os.PathLike[str]) -> None:
-        """Write the page to `file`, as a whole or not at all (`PathError` gives the reason)."""
+        """Write the page to `file` atomically; `PathError` gives the reason if that fails."""
         replace_file(file, self.html.encode())
 
     def open(self) -> str:
-        """Show the page in the browser; the name of the file it was written to."""
+        """Show the page in the browser; return the name of the file it was written to."""
         try:
             handle, name = tempfile.mkstemp(prefix="homotopy-", suffix=".html")
         except OSError as error:
@@ -94,7 +103,7 @@ class Report:
 
 
 def _as_text(content: dict[str, Any]) -> str:
-    """JSON that no HTML parser can mistake for markup."""
+    """Return JSON that no HTML parser can mistake for markup."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -10,7 +10,7 @@
   const span = Math.abs(last - first);
   const state = { t: first, side: "before", jump: -1, row: -1 };
 
-  // Running differences to ends of stretches.
+  // Turn running differences into ends of stretches.
   for (const many of Object.values(data.table.curves)) {
     for (const curve of many) {
       for (let j = 1; j < curve.i.length; j += 1) curve.i[j] += curve.i[j - 1];
@@ -34,7 +34,7 @@
       else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
       else node.setAttribute(key, value);
     }
-    // Strings become text nodes, whatever is in them.
+    // Strings always become text nodes.
     node.append(...children);
     return node;
   }
@@ -52,7 +52,7 @@
 
   const endAt = (end) => (end % 2 ? data.stop[end >> 1] : data.start[end >> 1]);
 
-  // The stretch that holds t; where two meet the later one ("after") or the earlier ("before").
+  // The stretch that contains t; where two meet, the later ("after") or the earlier one ("before").
   function locate(t, side) {
     let low = 0;
     let high = K - 1;
@@ -127,7 +127,7 @@
 
   // ------------------------------------------------------------------ the axis of t
 
-  // Each is a map from t to [0, 1] in the order of travel, and back.
+  // Each axis maps t to [0, 1] in the order of travel, and back.
   const axes = {
     linear: {
       name: `even in ${data.parameter}`,
@@ -150,7 +150,7 @@
   };
   let axis = data.log ? axes.log : axes.linear;
 
-  // t from a place on the axis; the ends are themselves, whatever was rounded.
+  // t from a place on the axis; exact at both ends.
   function placed(x) {
     if (x <= 0) return first;
     if (x >= 1) return last;
@@ -449,7 +449,7 @@
       $("field-key").append(el("span", {}, svg("svg", { viewBox: "-7 -7 14 14" }, out), "outlier here"));
     }
 
-    // Told apart by shape as well as by colour.
+    // Different shapes as well as colours.
     symbol(kind, r) {
       if (kind === 0) return svg("circle", { class: "point k0", r });
       return svg("path", { class: "point k1", d: `M0 ${-r * 1.25}L${r * 1.15} ${r * 0.85}L${-r * 1.15} ${r * 0.85}Z` });
@@ -570,7 +570,7 @@
     }
   }
 
-  // The piece of every coordinate on stretch k, going on from where it was asked for last.
+  // The piece of every coordinate on stretch k, updated from the stretch requested last.
   const cursor = { k: -1, next: 0, pieces: null };
   function piecesAt(k) {
     const events = data.events;
@@ -588,7 +588,7 @@
 
   // ------------------------------------------------------------------ tables
 
-  // A table whose columns sort it: {title, numeric, cell(r) -> node or text, key(r), text(r)}.
+  // A table that sorts by its columns: {title, numeric, cell(r) -> node or text, key(r), text(r)}.
   class Sorted {
     constructor(holder, columns, count, onRow) {
       this.columns = columns;
@@ -636,7 +636,7 @@
       const order = this.rows.map((_, r) => r).sort((a, b) => {
         const x = keys[a];
         const y = keys[b];
-        // What is missing stays below either way.
+        // Missing values sort last in both directions.
         if (x === null || y === null) return (x === null) - (y === null) || a - b;
         const less = typeof x === "string" || typeof y === "string"
           ? String(x).localeCompare(String(y), undefined, { numeric: true })
@@ -715,7 +715,7 @@
         const t = endAt(end);
         add(t, axis === axes.even ? end >> 1 : undefined, curve.v[j]);
         if (axis === axes.linear || j + 1 === curve.i.length) return;
-        // Straight in t is bent on another axis.
+        // A line in t is curved on another axis.
         const a = axis.to(t, end >> 1);
         const next = curve.i[j + 1];
         const z = axis.to(endAt(next), next >> 1);
@@ -757,7 +757,7 @@
   function buildJumps() {
     const { jumps } = data;
     $("jump-text").textContent = jumps.length
-      ? "The path is discontinuous here: the objective falls and some change sides. A click goes there."
+      ? "The path is discontinuous here: the objective falls and some coordinates change sides. Click one to go there."
       : "None.";
     if (!jumps.length) return;
     jumpTable = new Sorted($("jump-list"), [
@@ -827,7 +827,7 @@
     const slider = $("slider");
     const at = String(Math.round(x * Number(slider.max)));
     if (slider.value !== at) slider.value = at;
-    if (document.activeElement !== $("t")) $("t").value = String(t);
+    if (document.activeElement !== $("t")) write(t);
     showJump();
     for (const chart of charts) chart.update();
     if (field) field.update();
@@ -839,6 +839,7 @@
     if (rowTable.by && /here$/.test(rowTable.columns[rowTable.by.c].title)) rowTable.arrange();
     if ($("search").value) search();
     const said = [];
+    if (data.reading) said.push(`${data.reading.name} ${format(reading(t), 4)}`);
     for (const chart of charts) {
       if (chart.spec.kind === "sizes") continue;
       if (chart.current !== null) said.push(`${chart.spec.kind === "line" ? "held-out loss" : chart.spec.title} ${format(chart.current, 7)}`);
@@ -850,6 +851,18 @@
     $("forth").disabled = here.forth === null;
     $("jump-back").disabled = !data.jumps.some((jump) => sign * jump.t < sign * t);
     $("jump-forth").disabled = !data.jumps.some((jump) => sign * jump.t > sign * t);
+  }
+
+  // Write t into its field: as many digits as can be read; pointing at it shows all of them.
+  function write(t) {
+    $("t").value = String(Number(t.toPrecision(8)));
+    $("t").title = String(t);
+  }
+
+  // t as a fraction of the way that the page's owner counts.
+  function reading(t) {
+    const { start, end } = data.reading;
+    return start === end ? 0 : Math.min(1, Math.max(0, (t - start) / (end - start)));
   }
 
   function breakpointsAround(t, side) {
@@ -933,7 +946,7 @@
   buildRows();
   buildJumps();
   $("certificate-words").append(el("span", { class: `verdict${data.certificate.ok ? "" : " bad"}` }, `${data.certificate.verdict} `), data.certificate.words);
-  if (data.certificate.ok === null) $("how-words").textContent = "To check it, where the path is:";
+  if (data.certificate.ok === null) $("how-words").textContent = "To check it, where you have the path:";
   $("how").textContent = data.certificate.how;
   if (data.certificate.checks.length) {
     const { checks } = data.certificate;
@@ -950,7 +963,7 @@
     $("home").textContent = data.mark.text;
     $("home").addEventListener("click", () => moveTo(data.mark.t, data.mark.side));
   }
-  // Nothing to say beside the charts: they take the room.
+  // With nothing beside them, the charts take the full width.
   document.querySelector("main").classList.toggle("alone", !data.field && !data.jumps.length);
   if (!data.jumps.length) {
     $("jump-back").hidden = true;
@@ -974,9 +987,9 @@
   $("t").addEventListener("change", () => {
     const text = $("t").value.trim().replace("−", "-").replace(",", ".");
     if (text !== "" && Number.isFinite(Number(text))) moveTo(Number(text), "after");
-    $("t").value = String(state.t);
+    write(state.t);
   });
-  $("t").addEventListener("blur", () => { $("t").value = String(state.t); });
+  $("t").addEventListener("blur", () => { write(state.t); });
   $("play").addEventListener("click", play);
   $("back").addEventListener("click", () => step("back"));
   $("forth").addEventListener("click", () => step("forth"));

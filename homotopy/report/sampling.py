@@ -1,8 +1,8 @@
-"""What a page needs of a path: values at both ends of its segments, and curves a screen can show.
+"""What a page needs from a path: values at both ends of its segments, thinned to what shows.
 
-Up to a limit, segments are kept as they are; beyond it neighbours are joined into stretches, never
-across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in the order of
-travel, and a curve is a list of ends with a value at each: straight lines between, and a break
+Up to a limit, segments are kept as they are; beyond it, neighbours are joined into stretches, but
+never across the largest jumps.  Every stretch k has two ends, numbered 2k and 2k + 1 in the order
+of travel.  A curve is a list of ends with a value at each: it is linear between them, and breaks
 where ends 2k - 1 and 2k (the same t) have two values.
 """
 
@@ -24,9 +24,9 @@ __all__ = ["Curve", "JumpSite", "PageSizes", "Samples", "jump_sites", "stretches
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A stretch shorter than this part of the path is a pixel or less.
+# A stretch shorter than this fraction of the path is a pixel or less.
 BRIEF = 1.0 / 4000.0
-# Numbers held at a time.
+# Most numbers in memory at a time.
 BLOCK = 4_000_000
 
 
@@ -34,24 +34,24 @@ BLOCK = 4_000_000
 class PageSizes:
     """How much of a path is on its page."""
 
-    # At the most.
+    # Most stretches.
     stretches: int = 3000
-    # How many numbers may be computed for them on a large problem.
+    # Most numbers to compute for them on a large problem.
     numbers: int = 400_000_000
-    # No fewer stretches than this, however large the problem.
+    # Fewest stretches, however large the problem.
     least: int = 200
-    # The largest jumps, at most this many, are kept one by one.
+    # Most jumps kept one by one; the largest are chosen.
     jumps: int = 1000
 
     def room(self, path: Path) -> int:
-        """How many stretches the page of a path may have."""
+        """Return how many stretches the page of a path may have."""
         n = int(path.segments.first_piece.size)
         return max(self.least, min(self.stretches, self.numbers // (n * 64)))
 
 
 @attrs.frozen(eq=False)
 class JumpSite:
-    """All jumps at one t: the segments on both sides, and the coordinates that flipped."""
+    """All jumps at one t: the segments on both sides and the coordinates that flipped."""
 
     t: float
     before: int
@@ -63,7 +63,7 @@ class JumpSite:
 
 
 def jump_sites(path: Path) -> list[JumpSite]:
-    """The jumps of a path in the order of travel, those at one t together."""
+    """Return the jumps of a path in the order of travel, one site per t."""
     found: list[JumpSite] = []
     records: dict[float, list[Any]] = {}
     for jump in path.jumps:
@@ -84,15 +84,15 @@ def jump_sites(path: Path) -> list[JumpSite]:
 
 
 def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, Index]:
-    """The first and the last segment of every stretch, each a single segment where there are no
-    more than `most`; every one of `sites` is where a stretch begins."""
+    """Return the first and the last segment of every stretch: single segments if there are at most
+    `most`.  A stretch begins at each of `sites`."""
     s = path.segments
     count = len(s)
     if count <= most:
         each = np.arange(count)
         return each, each
     forced = [site.after for site in sites]
-    # Half of the rest where t is far, half where break-points crowd.
+    # Of the remaining cuts, place half evenly in t and half evenly among the break-points.
     left = (most - len(forced)) // 2
     by_count = np.linspace(0, count - 1, left).astype(np.int64)
     sign = 1.0 if s.stop[-1] >= s.start[0] else -1.0
@@ -104,7 +104,7 @@ def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, 
 
 @attrs.frozen(eq=False)
 class Curve:
-    """Values at some ends of stretches, straight in t between them."""
+    """Values at some ends of stretches, linear in t between them."""
 
     end: Index
     value: Array
@@ -118,9 +118,9 @@ class Samples:
     ----------
     path : Path
     sites : list of JumpSite
-        The jumps that are kept one by one.
+        The jumps kept one by one.
     first, last : arrays (K,)
-        The segments of each stretch.
+        The first and last segment of each stretch.
     """
 
     path: Path
@@ -130,7 +130,7 @@ class Samples:
 
     @classmethod
     def of(cls, path: Path, sizes: PageSizes | None = None) -> Samples:
-        """The stretches of a path, and its largest jumps."""
+        """Cut a path into stretches, and choose its largest jumps."""
         sizes, sites = sizes or PageSizes(), jump_sites(path)
         most = sizes.room(path)
         many = min(sizes.jumps, most // 2)
@@ -147,17 +147,17 @@ class Samples:
 
     @property
     def whole(self) -> bool:
-        """Whether every segment is a stretch of its own."""
+        """Whether every segment is its own stretch."""
         return len(self) == len(self.path.segments)
 
     @property
     def start(self) -> Array:
-        """Where each stretch begins."""
+        """The t at which each stretch begins."""
         return np.asarray(self.path.segments.start[self.first])
 
     @property
     def stop(self) -> Array:
-        """Where each stretch ends."""
+        """The t at which each stretch ends."""
         return np.asarray(self.path.segments.stop[self.last])
 
     @property
@@ -166,13 +166,13 @@ class Samples:
         return np.stack([self.start, self.stop], axis=1).ravel()
 
     def stretch_of(self, segment: Any) -> Index:
-        """The stretch that holds a segment."""
+        """Return the stretch that contains a segment."""
         return np.asarray(np.searchsorted(self.first, segment, side="right") - 1, dtype=np.int64)
 
     # ------------------------------------------------------------------ pieces
 
     def events(self) -> tuple[Index, Index, Index, Index]:
-        """Every change of piece in the order of travel: segment, coordinate, from, to."""
+        """Return every change of piece in the order of travel: segment, coordinate, from, to."""
         s = self.path.segments
         segment = np.repeat(np.arange(len(s)), np.diff(s.event))
         order = np.argsort(s.changed, kind="stable")
@@ -184,7 +184,7 @@ class Samples:
         return segment, np.asarray(s.changed), before, np.asarray(s.changed_to)
 
     def counts(self) -> Index:
-        """How many coordinates are on each piece at the end of every stretch, (K, pieces)."""
+        """Return the number of coordinates on each piece at the end of every stretch."""
         s = self.path.segments
         segment, _, before, to = self.events()
         kinds = len(self.path.problem.polylines.names)
@@ -197,7 +197,7 @@ class Samples:
     # ------------------------------------------------------------------ values
 
     def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """alpha and b at both ends of some stretches at a time: (2 k, n) and (2 k, m)."""
+        """Yield alpha (2 k, n) and b (2 k, m) at both ends of a block of stretches."""
         n = int(self.path.segments.first_piece.size)
         size = max(1, BLOCK // (2 * n))
         for begin in range(0, len(self), size):
@@ -206,19 +206,19 @@ class Samples:
             yield part, alpha, b
 
     def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
-        """alpha (k, n) and b (k, m) at some ends."""
+        """Return alpha (k, n) and b (k, m) at some ends."""
         path, alpha, b = self.path, [], []
         start, stop = self.start, self.stop
         for end in ends:
             k, late = divmod(end, 2)
             segment, t = (self.last[k], stop[k]) if late else (self.first[k], start[k])
-            # The end itself is stored; a weight of exactly 1 returns it as it is.
+            # The end itself is stored; a weight of exactly 1 returns it unchanged.
             alpha.append(path._alpha_on(int(segment), float(t)))
             b.append(path._b_on(int(segment), float(t)))
         return np.stack(alpha), np.stack(b)
 
     def travel(self) -> Array:
-        """How far alpha of each coordinate goes along the path, jumps included."""
+        """Return the total variation of each alpha along the path, jumps included."""
         n = int(self.path.segments.first_piece.size)
         total, previous = np.zeros(n), None
         for _, alpha, _ in self.blocks():
@@ -228,8 +228,8 @@ class Samples:
         return total
 
     def watch(self, rows: Index, objective: bool) -> tuple[Array, Array, Array | None]:
-        """alpha and response of `rows` at all ends, (2 K, rows) each, and the objective (K, 3) at
-        the beginning, in the middle and at the end of every stretch."""
+        """Return alpha and response of `rows` at all ends, (2 K, rows) each, and the objective
+        (K, 3) at the beginning, middle and end of every stretch."""
         path, problem = self.path, self.path.problem
         alphas, responses = np.empty((2, 2 * len(self), rows.size))
         values = np.empty((len(self), 3)) if objective else None
@@ -254,7 +254,7 @@ class Samples:
                     # A parabola this short is a straight line to all digits shown.
                     values[k, 1] = 0.5 * (values[k, 0] + values[k, 2])
                 elif self.first[k] == self.last[k]:
-                    # Everything is straight on one segment, so its middle is a mean.
+                    # alpha, b and u are linear on one segment, so their middle is a mean.
                     ends_of = (0.5 * (x[i] + x[i + 1]) for x in (alpha, b, u))
                     values[k, 1] = problem.objective(middle, *ends_of)
                 else:
@@ -263,10 +263,10 @@ class Samples:
 
 
 def thinned(t: Array, value: Array, tol: float) -> Curve:
-    """The fewest of the ends (greedily) that leave `value` within `tol` of straight lines.
+    """Drop ends greedily as long as `value` stays within `tol` of the straight lines left.
 
     A step from end 2k - 1 to end 2k by more than `tol` is a break: both its ends stay, as do the
-    first and the last.
+    first and the last end.
     """
     keep = np.zeros(t.size, dtype=bool)
     keep[[0, -1]] = True

@@ -1,7 +1,7 @@
-"""Where a path starts: a guess of the solution there, from the convex problem or a path nearby.
+"""The start of a path: a guess of the solution there, from the convex problem or a nearby path.
 
-* `guess`: what `tracing.first_point` asks for;
-* `convex`: the convex problem, by `pairs` of coordinates or by `newton` steps on an `iterate`;
+* `guess`: what `tracing.first_point` needs;
+* `convex`: the convex problem, solved by `pairs` of coordinates or `newton` steps on an `iterate`;
 * `tables`: its polylines; `tolerances`: every threshold.
 """
 

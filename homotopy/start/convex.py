@@ -1,4 +1,4 @@
-"""The convex start problem to a tolerance: find alpha and b with
+"""The convex start problem, solved to a tolerance: find alpha and b with
 
     u = Q alpha + B b,      B^T alpha = e,      (u_i, alpha_i) on a falling polyline.
 
@@ -9,7 +9,7 @@ These are the optimality conditions of ``min 1/2 alpha^T Q alpha + sum_i phi_i(a
 * features (``Q = phi phi^T``), several border columns, or pairs that do not converge: Newton steps
   (`newton`).
 
-Neither answer is exact; both leave little work to the exact method.
+Neither result is exact; both leave little work to the exact method.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["ConvexProblem", "ConvexSolution", "solve_convex"]
 
 Array = npt.NDArray[np.float64]
 
-# Pairs and Newton steps without a limit given: this many, and this many for each coordinate.
+# Default limit of pairs and Newton steps: the larger of this many and this many per coordinate.
 ITERATIONS, ITERATIONS_EACH = 1_000_000, 100
 
 
@@ -38,8 +38,8 @@ ITERATIONS, ITERATIONS_EACH = 1_000_000, 100
 class ConvexSolution:
     """An approximate optimum: ``u = Q alpha + B b`` and how far it is from the polylines.
 
-    `violation` is the largest distance of a ``u_i`` from what its polyline allows at ``alpha_i``;
-    `iterations` counts pairs and Newton steps.
+    `violation` is the largest distance of a ``u_i`` from the interval that its polyline allows at
+    ``alpha_i``; `iterations` counts pairs and Newton steps.
     """
 
     alpha: Array
@@ -51,7 +51,7 @@ class ConvexSolution:
 
 
 def _nothing() -> None:
-    """No listener."""
+    """Do nothing: the default `pulse`."""
 
 
 def solve_convex(
@@ -65,21 +65,21 @@ def solve_convex(
     pulse: Callable[[], object] | None = None,
     tolerances: StartTolerances | None = None,
 ) -> ConvexSolution:
-    """Solve `problem` until no response is off by more than `tol`.
+    """Solve `problem` until no response violates its polyline by more than `tol`.
 
     Parameters
     ----------
     problem : ConvexProblem
     alpha, b : arrays (n,) and (m,), optional
-        Where to begin; alpha is moved into the range of its polyline and into balance first.
+        The initial point; alpha is first moved into the range of its polyline and into balance.
     product : array (n,), optional
-        ``Q alpha`` of the given alpha, where it is known already.
+        ``Q alpha`` of the given alpha, if already known.
     tol : float
-        In units of the median distance of the corners from 0.
+        In units of the median distance of corners from 0.
     max_iter : int, optional
-        Largest number of pairs and Newton steps; ``max(10^6, 100 n)`` by default.
+        Most pairs and Newton steps; ``max(10^6, 100 n)`` by default.
     pulse : callable, optional
-        Called now and then; may raise to stop.
+        Called from time to time; may raise an exception to stop.
     tolerances : StartTolerances, optional
         For tests.
     """
@@ -117,14 +117,14 @@ def solve_convex(
 
 
 def _solve(at: Iterate) -> None:
-    """Choose the method."""
+    """Choose the method and apply it."""
     phi, (n, m), tolerances = at.gram.features(), at.border.shape, at.tolerances
     if phi is not None and (phi.shape[1] + m < n or n > tolerances.wide):
         solve_newton(at, Features(phi, tolerances))
         return
     rows = Rows(at.gram, tolerances.most) if at.gram.rows() is None else at.gram
     if m > 1 or np.any(at.border == 0.0):
-        # Pairs under one of the equations, then all of them.
+        # Use pairs under one of the equations, then Newton steps for all of them.
         whole = np.flatnonzero(np.all(at.border != 0.0, axis=0))[:1]
         part = attrs.evolve(at, border=at.border[:, whole], target=at.target[whole], b=at.b[whole])
         Pairs(part, rows).run(patient=False)

@@ -1,4 +1,4 @@
-"""A guess of the convex start, so good that making it exact takes little work."""
+"""A guess of the convex start that is good enough to be made exact with little work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def convex_guess(
     b: Array | None = None,
     pulse: Callable[[], object] | None = None,
 ) -> tuple[Array, Array]:
-    """Approximate ``(alpha, b)`` for the falling polylines `snap`, from a given point or none."""
+    """Return an approximate ``(alpha, b)`` for the falling polylines `snap`."""
     gram = problem.gram
     by_columns = gram.features() is None
     tol = START_TOLERANCES.enough if by_columns else START_TOLERANCES.enough_on_features
@@ -37,8 +37,8 @@ def convex_guess(
 
 
 def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Array:
-    """alpha of one problem for another with the same pieces (another C, say): a coordinate keeps
-    its slope, on a slanted one its response, and on a knot its place between the slopes."""
+    """Convert alpha of one problem to another with the same pieces (another C, say).  A coordinate
+    keeps its flat slope, its response on a slanted slope, or its relative height on a knot."""
     rows, j = np.arange(alpha.size), piece // 2
     bend = old.curvature[rows, j]
     u = np.zeros(alpha.size)
@@ -54,10 +54,10 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
         )
         place = np.clip((alpha[i] - bottom) / (top - bottom), 0.0, 1.0)
         carried[i] = new_bottom + place * (new_top - new_bottom)
-    # Beside a wall (an infinite slope) there is no place to keep.
+    # Beside a wall (an infinite slope) there is no relative height to keep.
     carried = np.where(np.isfinite(carried), carried, alpha)
-    # A row whose slopes are all the same number (of cost 0, say) is on a piece by chance, and its
-    # name says nothing: alpha stays where it is.
+    # If all slopes of a row have the same value (at cost 0, say), its piece is arbitrary: keep
+    # alpha.
     any_piece = np.all((old.slope == alpha[:, None]) & (old.curvature == 0.0), axis=1)
     return np.where(any_piece, alpha, carried)
 
@@ -65,17 +65,17 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
 def slack_of_border(
     border: Array, snap: Snapshot, alpha: Array, u: Array, usual: Array
 ) -> tuple[float, float]:
-    """How far b may fall and rise with alpha as it is: one border column, falling polylines.
+    """Return how far b may fall and rise at this alpha: one border column, falling polylines.
 
-    `usual` is the size that alpha of each coordinate usually has.  Where every alpha is at the end
-    of its range b is not determined but free in an interval.
+    `usual` is the usual size of each alpha.  If every alpha is at the end of its range, b is not
+    determined but free in an interval.
     """
     n = alpha.size
     near = START_TOLERANCES.level * np.maximum(usual, np.abs(alpha))[:, None]
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
     level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
-    # A corner at an infinity cuts off what lies beyond it.
+    # An infinite corner cuts off everything beyond it.
     level &= (right > -np.inf) & (left < np.inf)
     low = np.where(level, left, np.inf).min(axis=1)
     high = np.where(level, right, -np.inf).max(axis=1)
@@ -90,7 +90,7 @@ def slack_of_border(
 
 
 def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
-    """b for a given alpha: least squares on the coordinates that seem to be on a knot."""
+    """Estimate b for a given alpha: least squares on the coordinates that seem to be on a knot."""
     border = problem.border
     if border.shape[1] == 0:
         return np.zeros(0)

@@ -1,4 +1,4 @@
-"""The convex problem, and a solution of it under way."""
+"""The convex problem, and an unfinished solution of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConvexProblem:
     gram, border, target
         Q, B of shape (n, m) and e of shape (m,).
     snap : Snapshot
-        Corners at an infinity cut off what lies beyond them; a finite jump is refused.
+        The polylines.  Infinite corners cut off everything beyond them; a finite jump is refused.
     """
 
     gram: Gram
@@ -39,7 +39,7 @@ class ConvexProblem:
 
 @attrs.define(eq=False)
 class Iterate:
-    """A solution under way: alpha, b and the product Q alpha."""
+    """An unfinished solution: alpha, b and the product Q alpha."""
 
     gram: Gram
     border: Array
@@ -55,21 +55,21 @@ class Iterate:
 
     @property
     def tolerances(self) -> StartTolerances:
-        """Those of the tables."""
+        """The tolerances of the tables."""
         return self.tables.tolerances
 
     def violation(self) -> float:
-        """How far the responses are off."""
+        """Return the largest violation of a response."""
         return self.tables.violation(self.alpha, self.product + self.border @ self.b)
 
     def short(self) -> Array:
-        """What ``B^T alpha`` lacks, 0 where that is rounding."""
+        """Return what is missing from ``B^T alpha``, with rounding errors set to 0."""
         lack = self.target - balance(self.border, self.alpha)
         rounding = self.tolerances.balanced * self.weight(self.alpha)
         return np.where(np.abs(lack) <= rounding, 0.0, lack)
 
     def weight(self, alpha: Array) -> Array:
-        """What the balance is made of; at least one alpha, where all of them have shrunk to 0."""
+        """Return the size of the terms of the balance, at least that of one usual alpha."""
         point = self.tables.point
         one = float(np.abs(point[np.isfinite(point)]).max(initial=0.0))
         border = np.abs(self.border)
@@ -78,5 +78,5 @@ class Iterate:
 
 
 def balance(border: Array, alpha: Array) -> Array:
-    """``B^T alpha``, without BLAS: on few columns its threads cost more than they save."""
+    """Return ``B^T alpha`` without BLAS: with few columns its threads cost more than they save."""
     return np.asarray(np.einsum("ij,i->j", border, alpha))

@@ -6,7 +6,7 @@ With the present alpha as anchor every knot leans,
 
 which makes alpha a function of z and leaves the piecewise linear equations c = alpha(z),
 B^T alpha(z) = e.  Newton steps solve them in as many unknowns as there are features or leaning
-coordinates, whichever is less; then the anchor moves to alpha and sigma grows.
+coordinates, whichever is fewer.  Then the anchor moves to alpha and sigma grows.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ Index = npt.NDArray[np.int64]
 
 # Added to every diagonal, so that a column of zeros can be solved for.
 LEAST_DAMPING = 1e-300
-# Steps of conjugate gradients at the most.
+EPS = float(np.finfo(np.float64).eps)
+# Most steps of conjugate gradients.
 MOST_STEPS = 500
 
 
 class Settled(enum.Enum):
     """How the Newton steps at one anchor ended."""
 
-    DONE = "alpha is near enough to the solution for this anchor"
+    DONE = "alpha is close enough to the solution for this anchor"
     STUCK = "only rounding is left"
     LIMIT = "the limit of iterations is reached, or no alpha is in balance"
     SPENT = "too many steps; back at the anchor"
 
 
 class System(NamedTuple):
-    """The equations of a Newton step: coordinates that lean, how much alpha gives way, Q (alpha -
-    c), the border rows of those that lean, what the balance lacks, and what holds b back where
-    nothing else does."""
+    """The equations of a Newton step: the leaning coordinates, how much their alpha yields, Q
+    (alpha - c), their border rows, the imbalance, and a damping that holds b where nothing else
+    does."""
 
     active: Index
     stiffness: Array
@@ -63,7 +64,7 @@ class System(NamedTuple):
 class Features:
     """``w = phi^T c`` where ``Q = phi phi^T``."""
 
-    # From a cold start, the only one here, the first pieces predict nothing.
+    # Only cold starts occur here, and their first pieces predict nothing.
     foresees = False
 
     def __init__(self, phi: Any, tolerances: StartTolerances) -> None:
@@ -77,12 +78,12 @@ class Features:
         return np.asarray(self.phi @ self.w)
 
     def pull(self, alpha: Array) -> Array:
-        """``Q (alpha - c)``."""
+        """Return ``Q (alpha - c)``."""
         self.rest = np.asarray(self.phi.T @ alpha) - self.w
         return np.asarray(self.phi @ self.rest)
 
     def step(self, system: System) -> tuple[Array, Array, float]:
-        """The Newton step: Q dc, db and the square of dc in the metric of Q."""
+        """Return the Newton step: Q dc, db and the square of dc in the metric of Q."""
         rows, d = self.phi[system.active], self.phi.shape[1]
         if min(d, system.active.size) > self.tolerances.direct:
             dw, db = self._conjugate(rows, system)
@@ -95,7 +96,7 @@ class Features:
         return np.asarray(self.phi @ dw), db, float(dw @ dw)
 
     def _factored(self, rows: Any, system: System) -> tuple[Array, Array]:
-        """dw and db by a factorisation in the features."""
+        """Return dw and db by a factorisation in the features."""
         edge, damp, d = system.edge, system.damp, rows.shape[1]
         root = np.sqrt(system.stiffness)[:, None]
         scaled = rows.multiply(root).tocsr() if sp.issparse(rows) else rows * root
@@ -109,7 +110,7 @@ class Features:
         return both[:d], both[d:]
 
     def _conjugate(self, rows: Any, system: System) -> tuple[Array, Array]:
-        """dw and db by conjugate gradients."""
+        """Return dw and db by conjugate gradients."""
         stiffness, edge, damp, d = system.stiffness, system.edge, system.damp, rows.shape[1]
 
         def product(x: Array) -> Array:
@@ -131,12 +132,12 @@ class Features:
         return both[:d], both[d:]
 
     def advance(self, length: float) -> None:
-        """``c += length * dc``."""
+        """Set ``c += length * dc``."""
         self.w += length * self.dw
 
 
 class Columns:
-    """c itself, where only columns of Q are known."""
+    """c itself, if only columns of Q are known."""
 
     foresees = True
 
@@ -149,13 +150,13 @@ class Columns:
         return self.gram.matvec(self.c)
 
     def pull(self, alpha: Array) -> Array:
-        """``Q (alpha - c)``."""
+        """Return ``Q (alpha - c)``."""
         self.rest = alpha - self.c
         self.lag = self.gram.matvec(self.rest)
         return self.lag
 
     def step(self, system: System) -> tuple[Array, Array, float]:
-        """The Newton step: Q dc, db and the square of dc in the metric of Q."""
+        """Return the Newton step: Q dc, db and the square of dc in the metric of Q."""
         active = system.active
         change, db = _bordered(self.gram.block(active, active), system, self.tolerances)
         self.dc = self.rest.copy()
@@ -164,7 +165,7 @@ class Columns:
         return moved, db, float(self.dc @ moved)
 
     def advance(self, length: float) -> None:
-        """``c += length * dc``."""
+        """Set ``c += length * dc``."""
         self.c += length * self.dc
 
 
@@ -173,8 +174,8 @@ def _dense(matrix: Any) -> Array:
 
 
 def _bordered(block: Array, system: System, tolerances: StartTolerances) -> tuple[Array, Array]:
-    """Solve ``[block + 1/stiffness, edge; edge^T, -damp] (x, y) = (-pull, short)`` in those that
-    lean."""
+    """Solve ``[block + 1/stiffness, edge; edge^T, -damp] (x, y) = (-pull, short)`` for the leaning
+    coordinates."""
     edge, short, damp, right = system.edge, system.short, system.damp, -system.pull[system.active]
     if right.size == 0:
         return right, -short / damp
@@ -197,7 +198,7 @@ def _solve(H: Array, right: Array, tolerances: StartTolerances) -> Array:
 
 @attrs.frozen(eq=False)
 class _Line:
-    """The derivative of the leaning problem along a Newton step; it rises from `at_zero`."""
+    """The derivative of the leaning problem along a Newton step; it increases from `at_zero`."""
 
     tables: Tables
     z: Array
@@ -209,15 +210,15 @@ class _Line:
     square: float
 
     def derivative(self, length: float) -> float:
-        """At this length of the step."""
+        """Return the derivative at this length of the step."""
         alpha = np.empty(self.z.size)
         z = self.z + length * self.dz
         self.tables.meet(z, self.anchor, self.sigma, alpha, np.empty(alpha.size))
-        # By differences: near the end everything else cancels.
+        # Use differences: near the end everything else cancels.
         return self.at_zero + length * self.square - float((alpha - self.before) @ self.dz)
 
     def search(self) -> float:
-        """A length at which the derivative is near 0, by false position."""
+        """Return a length at which the derivative is near 0, by false position."""
         low, below, high, above = 0.0, self.at_zero, np.inf, np.inf
         length, tolerances = 1.0, self.tables.tolerances
         for _ in range(tolerances.trials):
@@ -233,7 +234,7 @@ class _Line:
 
 
 def solve_newton(at: Iterate, form: Features | Columns) -> None:
-    """Move the anchor until alpha hardly leaves it."""
+    """Move the anchor until alpha hardly moves away from it."""
     leaning, tolerances = Leaning(at, form), at.tolerances
     sigma, growth = at.tables.steepness(at.gram.diag), tolerances.growth
     if not np.any(at.short()):
@@ -244,10 +245,10 @@ def solve_newton(at: Iterate, form: Features | Columns) -> None:
         if ended is Settled.LIMIT or (ended is Settled.DONE and leaning.left <= 0.9 * at.tol):
             break
         if ended is Settled.STUCK:
-            # Rounding of z times sigma is all that is left: lean more.
+            # Only the rounding of z times sigma is left: lean more.
             growth, sigma = 1.0, sigma / tolerances.growth
         elif ended is Settled.SPENT:
-            # Too far at once.
+            # The step of sigma was too large.
             growth, sigma = math.sqrt(growth), sigma / tolerances.growth
         else:
             sigma *= growth
@@ -265,11 +266,11 @@ class Leaning:
         self.left = np.inf
 
     def settle(self, sigma: float) -> Settled:
-        """Newton steps with the present alpha as anchor."""
+        """Make Newton steps with the present alpha as anchor."""
         at, anchor, b, tolerances = self.at, self.alpha, self.at.b, self.at.tolerances
         least, idle, length = np.inf, 0, 0.0
         if self.form.foresees and at.iterations < at.limit:
-            # z is still that of a smaller sigma and would drive alpha past the ends of its pieces,
+            # z still belongs to a smaller sigma and would drive alpha past the ends of its pieces,
             # from where they would return one by one.  Usually none leaves its piece.
             self._look(at.tables.extend, anchor, sigma)
             self._step(anchor, sigma, whole=True)
@@ -289,24 +290,38 @@ class Leaning:
             idle = idle + 1 if length >= 0.5 and error > 0.9 * least else 0
             least = min(error, least)
             if idle == tolerances.idle:
-                return Settled.STUCK
+                if self._knots() or error > tolerances.summed * self._rounding():
+                    return Settled.STUCK
+                # On slanted pieces that is as near as an alpha of 16 digits comes.
+                self.left = moved
+                return Settled.DONE
             length = self._step(anchor, sigma, whole=False)
         self.alpha, at.b = anchor, b
         self.z, self.pull = self.form.begin(anchor) + at.border @ b, np.zeros(anchor.size)
         return Settled.SPENT
 
     def _look(self, meet: Any, anchor: Array, sigma: float) -> None:
-        """alpha(z), its derivative and what it leaves to do."""
+        """Compute alpha(z), its derivative and the residuals."""
         self.alpha = np.empty(self.z.size)
         meet(self.z, anchor, sigma, self.alpha, self.stiffness)
         self.pull = self.form.pull(self.alpha)
         self.short = self.at.target - balance(self.at.border, self.alpha)
         self.size = float(np.abs(self.z).max())
 
+    def _knots(self) -> bool:
+        """Whether any coordinate is inside a knot: what rounding does to it grows with sigma."""
+        code, tables = self.at.tables.locate(self.alpha), self.at.tables
+        return bool(np.any((code % 2 == 0) & (tables.rate[np.arange(code.size), code // 2] == 0.0)))
+
+    def _rounding(self) -> float:
+        """What the rounding of alpha does to Q alpha."""
+        root = np.sqrt(self.at.gram.sizes)
+        return float(EPS * root.max() * (root @ np.abs(self.alpha)))
+
     def _step(self, anchor: Array, sigma: float, *, whole: bool) -> float:
-        """A Newton step, as long as it is good or `whole`; return its length."""
+        """Make a Newton step, of full length if `whole`, else by line search; return its length."""
         at, active = self.at, np.flatnonzero(self.stiffness)
-        # Where no coordinate leans, nothing else holds b back.
+        # If no coordinate leans, only this damping holds b.
         widest = np.abs(at.border).max(axis=0, initial=0.0)
         damp = np.abs(self.short) * widest / (10.0 * (self.size + at.tol)) + LEAST_DAMPING
         lean = self.stiffness[active]

@@ -1,7 +1,7 @@
-"""The convex problem by pairs of coordinates (SMO), or one at a time where there is no border.
+"""The convex problem by pairs of coordinates (SMO), or one at a time if there is no border.
 
-The pair is chosen as by Fan, Chen and Lin (2005); its step is clipped at the next point of either
-polyline.  Needs columns of Q, one border column at the most, and no zero in it.
+The pair is chosen as in Fan, Chen and Lin (2005); its step is clipped at the next point of either
+polyline.  Needs columns of Q, at most one border column, and no zero in it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Index = npt.NDArray[np.int64]
 
 # How a compiled run of pairs ended.
 PAIRS_DONE, PAIRS_MISSING, PAIRS_LIMIT, PAIRS_STUCK, PAIRS_GOING = 0, 1, 2, 3, 4
-# Larger than every gain, and can still be multiplied.
+# Larger than any gain, but can still be multiplied.
 HUGE = 1e200
 # The slowest pace assumed, as a logarithm.
 SLOWEST = 1e-9
-# The rows of `bounds`: what polyline i allows the border multiplier to be, ``low - v <= b <=
-# high - v`` with ``v = (Q alpha)_i / B_i``; then, for ``B_i alpha_i`` going up and down, the
-# curvature and the room.
+# The rows of `bounds`: the interval that polyline i allows for the border multiplier,
+# ``low - v <= b <= high - v`` with ``v = (Q alpha)_i / B_i``; then, for ``B_i alpha_i`` going up
+# and down, the curvature and the room.
 LOW, HIGH, BEND_UP, BEND_DOWN, ROOM_UP, ROOM_DOWN = range(6)
 
 
 class Coordinates(NamedTuple):
-    """What compiled code knows of the coordinates.
+    """The coordinates, for compiled code.
 
     `inverse` is 1 / B_i (1 without a border), `code` their positions (see `Tables`), `flat` the
     threshold of that name.
@@ -54,8 +54,8 @@ class Coordinates(NamedTuple):
 
 @njit(**PART)
 def _move(i, way, length, state):  # type: ignore[no-untyped-def]
-    """Move ``B_i alpha_i`` in the direction `way` (1 or -1) by `length` inside the piece that lies
-    there, or to its end; return by how much alpha_i moved.  Then note its bounds."""
+    """Move ``B_i alpha_i`` in the direction `way` (1 or -1) by `length` inside the piece there, or
+    to its end; update its bounds.  Return by how much alpha_i moved."""
     diag, inverse, point, place, rate, alpha, code, bounds, _ = state
     weight, before = inverse[i], alpha[i]
     piece, rising = code[i] // 2, way * weight > 0.0
@@ -86,7 +86,7 @@ def _move(i, way, length, state):  # type: ignore[no-untyped-def]
 
 @njit(**PART, fastmath={"nnan", "nsz"})
 def _extremes(v, bounds):  # type: ignore[no-untyped-def]
-    """The largest ``low - v`` and the smallest ``high - v``."""
+    """Return the largest ``low - v`` and the smallest ``high - v``."""
     top, bottom = -np.inf, np.inf
     for j in range(v.size):
         low, high = bounds[LOW, j] - v[j], bounds[HIGH, j] - v[j]
@@ -97,10 +97,10 @@ def _extremes(v, bounds):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
-    """``(i, k, length, off)``: ``B_i alpha_i`` is to grow by `length`, ``B_k alpha_k`` to fall.
+    """Return ``(i, k, length, off)``: ``B_i alpha_i`` grows by `length`, ``B_k alpha_k`` falls.
 
-    i has the largest lower bound on b, k the upper bound that promises the largest gain.  As long
-    as the balance is `short` of its target, i or k moves alone.  k is -1 where it depends on a
+    i has the largest lower bound on b, k the upper bound with the largest expected gain.  As long
+    as the balance is `short` of its target, i or k moves alone.  k is -1 if its choice needs a
     missing row of i.
     """
     inverse, bounds, flat = state.inverse, state.bounds, state.flat
@@ -134,7 +134,7 @@ def _choose_pair(store, slot, state, v, short):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
-    """As `_choose_pair` without a border: the one coordinate with the largest gain."""
+    """Choose as `_choose_pair` without a border: the one coordinate with the largest gain."""
     best = worst = length = 0.0
     i = -1
     for j in range(v.size):
@@ -142,7 +142,7 @@ def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
         off = rise if rise > fall else fall
         if off > 0.0:
             worst = off if off > worst else worst
-            # Looked up, because the branch cannot be predicted.
+            # A lookup, because the branch cannot be predicted.
             eta = bounds[BEND_UP + (fall > rise), j]
             if off * off > best * eta:
                 best, length = HUGE, np.inf
@@ -156,11 +156,11 @@ def _choose_one(v, bounds):  # type: ignore[no-untyped-def]
 
 @njit(**OUTER)
 def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[no-untyped-def]
-    """Move pairs, or where `short` is empty one coordinate at a time, to the best length or to the
+    """Move pairs, or one coordinate at a time if `short` is empty, to the best length or to the
     next point of either polyline.
 
-    Returns how it ended, the pair that was next and the number of steps.  If `fresh`, the bounds
-    are not known yet.
+    Return how it ended, the next pair and the number of steps.  If `fresh`, the bounds are not
+    known yet.
     """
     inverse, bounds = state.inverse, state.bounds
     if fresh:
@@ -208,7 +208,7 @@ def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[n
 
 
 class Rows:
-    """A store of columns for operators without one."""
+    """A store of columns for operators that have none."""
 
     def __init__(self, gram: Gram, most: int) -> None:
         self.gram = gram
@@ -217,11 +217,11 @@ class Rows:
         self._used = 0
 
     def rows(self) -> tuple[Array, Index]:
-        """The store, and the place of each column in it (-1: not there)."""
+        """Return the store, and the place of each column in it (-1 if missing)."""
         return self._store, self._slot
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:
-        """Compute the columns `index`; all of them are kept."""
+        """Compute the columns `index`; none is ever evicted."""
         for i in index[self._slot[index] < 0]:
             if self._used == len(self._store):
                 more = min(self.gram.size, 2 * self._used) - self._used
@@ -252,14 +252,16 @@ class Pairs:
         )
 
     def run(self, *, patient: bool) -> bool:
-        """Move pairs, or single coordinates; True if they converge.
+        """Move pairs, or single coordinates; return whether they converge.
 
-        Without patience, give up once they have cost as much as Newton steps would, or sooner if
+        Unless `patient`, give up once they have cost as much as Newton steps would, or earlier if
         their pace is too slow.
         """
         at, short, fresh, off = self.at, self.at.short(), True, [np.inf]
         n, m = at.border.shape
-        budget = min(n, at.limit - at.iterations)
+        sweep = max(n, at.tolerances.least_sweep) if patient else n
+        enough = at.tolerances.idle * at.tolerances.untried
+        budget = min(sweep, at.limit - at.iterations)
         while True:
             at.pulse()
             store, slot = self.rows.rows()
@@ -271,9 +273,9 @@ class Pairs:
                 self._fetch(i, k)
             elif status == PAIRS_LIMIT and at.iterations < at.limit:
                 off.append(self._off())
-                if not patient and self._slow(off):
+                if stalled(off, enough) if patient else self._slow(off):
                     break
-                budget = min(n, at.limit - at.iterations)
+                budget = min(sweep, at.limit - at.iterations)
             else:
                 break
         at.product = self.v / self.state.inverse
@@ -282,26 +284,26 @@ class Pairs:
         return bool(status in (PAIRS_DONE, PAIRS_STUCK)) or at.iterations >= at.limit
 
     def _multipliers(self) -> tuple[Array, Array]:
-        """What each coordinate allows the border multiplier to be."""
+        """Return the interval that each coordinate allows for the border multiplier."""
         return self.state.bounds[LOW] - self.v, self.state.bounds[HIGH] - self.v
 
     def _off(self) -> float:
-        """How far the worst pair or coordinate is off, in parts of what is allowed."""
+        """Return the violation of the worst pair or coordinate, relative to the tolerance."""
         lower, upper = self._multipliers()
         top, bottom = float(lower.max()), float(upper.min())
         return (top - bottom if self.at.border.shape[1] else max(top, -bottom)) / self.tol
 
     def _slow(self, off: list[float]) -> bool:
-        """Whether Newton steps are the better choice, after `off` at the end of each sweep."""
+        """Whether Newton steps are the better choice, given `off` at the end of each sweep."""
         n, tolerances = self.at.gram.size, self.at.tolerances
         leaning = float(np.count_nonzero(self.state.code % 2 == 0))
-        # What Newton steps would take, in pairs (measured).
+        # The cost of Newton steps in pairs (measured).
         worth = 1.6 * (leaning**3 / (3.0 * n) + 20.0 * leaning + 300.0)
         hoped = n * sweeps_left(off, tolerances.untried)
         return self.at.iterations > worth or hoped > tolerances.hope * worth
 
     def _fetch(self, i: int, k: int) -> None:
-        """Compute the missing row of i or k, with those that will be wanted next."""
+        """Compute the missing row of i or k, with those that will be needed next."""
         tolerances, slot = self.at.tolerances, self.rows.rows()[1]
         most = min(max(tolerances.batch // self.at.gram.size, tolerances.fewest), tolerances.most)
         # The choice of k depends on the row of i.
@@ -313,7 +315,7 @@ class Pairs:
             off = np.maximum(lower, -upper)
         off[slot >= 0] = -np.inf
         off[first] = np.inf
-        # No more at a time than there are already.
+        # Fetch at most as many as there are already.
         batch = min(most, self.fetched)
         some = np.argpartition(-off, min(batch, off.size - 1))[:batch]
         some = some[off[some] > 0.0]
@@ -322,16 +324,25 @@ class Pairs:
 
 
 def sweeps_left(off: list[float], untried: int) -> float:
-    """How many more sweeps (n steps each) at the pace of the later half would bring the last of
-    `off` below 1; 0 after no more than `untried` of them."""
+    """Return how many more sweeps (n steps each), at the pace of the later half, would bring `off`
+    below 1; 0 after no more than `untried` sweeps."""
     now, before = off[-1], off[len(off) // 2]
     if len(off) <= untried or not (now > 1.0 and before < np.inf):
         return 0.0
     return 0.5 * len(off) * math.log(now) / max(math.log(before / now), SLOWEST)
 
 
+def stalled(off: list[float], least: int) -> bool:
+    """Whether the later half of at least this many sweeps has brought nothing: all that is left is
+    rounding.  Looked at whenever their number has doubled."""
+    count = len(off)
+    if count < least or count & (count - 1):
+        return False
+    return min(off[count // 2 :]) >= min(off[: count // 2])
+
+
 def _multiplier(lower: Array, upper: Array) -> float:
-    """b between its bounds: the mean over the coordinates inside a piece, else the middle."""
+    """Return b between its bounds: the mean over coordinates inside a piece, else the middle."""
     inside = lower[lower == upper]
     if inside.size:
         return float(inside.mean())

@@ -1,8 +1,8 @@
 """The polylines of a convex problem, read as u over alpha.
 
 For growing alpha each is a falling line ``u = place - rate * alpha``, broken at points.  A knot is
-a piece of rate 0, a slanted piece has rate 1 / curvature, a flat slope is a point at which u falls
-by a step.
+a piece of rate 0, a slanted piece has rate 1 / curvature, and a flat slope is a point at which u
+falls by a step.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Index = npt.NDArray[np.int64]
 class Tables:
     """Every polyline read as u over alpha.
 
-    Between ``point[i, p - 1]`` and ``point[i, p]`` (rising; rows are filled up with +inf) the
+    Between ``point[i, p - 1]`` and ``point[i, p]`` (increasing; rows are padded with +inf) the
     response is ``place[i, p] - rate[i, p] * alpha``.  An infinite place closes that side.  A
-    position is coded ``2 p`` inside piece p and ``2 p + 1`` on point p.
+    position has the code ``2 p`` inside piece p and ``2 p + 1`` on point p.
     """
 
     point: Array
@@ -39,7 +39,7 @@ class Tables:
 
     @classmethod
     def of(cls, snap: Snapshot, tolerances: StartTolerances | None = None) -> Tables:
-        """From the polylines at one t; ModelError where one of them rises."""
+        """Make tables from the polylines at one t; ModelError if one of them rises."""
         tolerances = tolerances or StartTolerances()
         n, k = snap.corner.shape
         near = tolerances.same * float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
@@ -62,18 +62,18 @@ class Tables:
 
     @property
     def arrays(self) -> tuple[Array, Array, Array]:
-        """Points, places and rates, as compiled code takes them."""
+        """Points, places and rates, in the order that compiled code takes them."""
         return self.point, self.place, self.rate
 
     def scale(self) -> float:
-        """The median distance of corners from 0 (the largest where that is 0, 1 if all are)."""
+        """Return the median distance of corners from 0 (the largest if that is 0, 1 if all are)."""
         size = np.abs(self.place[np.isfinite(self.place)])
         if size.size == 0:
             return 1.0
         return float(np.median(size)) or float(size.max()) or 1.0
 
     def steepness(self, diag: Array) -> float:
-        """A first sigma, such that most coordinates lean at alpha = u = 0."""
+        """Return a first sigma, such that most coordinates lean at alpha = u = 0."""
         if self.point.shape[1] > 1:
             last = np.where(np.isfinite(self.point), self.point, -np.inf).max(axis=1)
             span = (last - self.point[:, 0])[np.isfinite(last)]
@@ -82,13 +82,13 @@ class Tables:
         return 1.0 / float(np.median(diag[diag > 0.0])) if np.any(diag > 0.0) else 1.0
 
     def locate(self, alpha: Array) -> Index:
-        """The code of each position."""
+        """Return the code of each position."""
         below = (self.point < alpha[:, None]).sum(axis=1)
         on = np.any(self.point == alpha[:, None], axis=1)
         return np.asarray(2 * below + on, dtype=np.int64)
 
     def clip(self, alpha: Array) -> Array:
-        """alpha moved into the range of its polyline, and onto a point that it only just misses."""
+        """Move alpha into the range of its polyline, and onto a point that it only just misses."""
         n, width = self.point.shape
         if width == 0:
             return alpha.copy()
@@ -103,8 +103,8 @@ class Tables:
         return inside
 
     def around(self, alpha: Array) -> tuple[Index, Index, Array, Array]:
-        """The pieces below and above each position (one and the same inside a piece), and the
-        least and the largest response allowed there."""
+        """Return the pieces below and above each position (the same inside a piece), and the
+        smallest and largest response allowed there."""
         code, every = self.locate(alpha), np.arange(alpha.size)
         below, above = code // 2, code // 2 + code % 2
         low = self.place[every, above] - self.rate[every, above] * alpha
@@ -112,18 +112,18 @@ class Tables:
         return below, above, low, high
 
     def violation(self, alpha: Array, u: Array) -> float:
-        """The largest distance of a response from what its polyline allows at alpha."""
+        """Return the largest distance of a response from what its polyline allows at alpha."""
         _, _, low, high = self.around(alpha)
         return float(np.maximum(low - u, u - high).max(initial=0.0))
 
     def meet(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
-        """Write alpha as a function of z where knots lean, and ``-d alpha / d z``."""
+        """Write alpha as a function of z with leaning knots, and ``-d alpha / d z``."""
         lean = 1.0 / sigma
         _meet(z - lean * anchor, lean, *self.arrays, alpha, stiffness)
 
     def extend(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
-        """As `meet`, but every coordinate stays on the piece of its anchor, beyond its ends if need
-        be; from a point it goes where z, beyond what the point allows, drives it."""
+        """Do as `meet`, but keep every coordinate on the piece of its anchor, if need be beyond its
+        ends; from a point it goes where z, beyond what the point allows, drives it."""
         below, above, low, high = self.around(anchor)
         piece = np.where(z < low, above, below)
         stiffness[:] = 1.0 / (1.0 / sigma + self.rate[np.arange(z.size), piece])
@@ -133,8 +133,8 @@ class Tables:
 
 @njit(**OUTER)
 def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: ignore[no-untyped-def]
-    """Fill the tables from the right end of each polyline; return the largest number of points,
-    or -1 - i where polyline i rises.  Corners of height zero vanish."""
+    """Fill the tables from the right end of each polyline; return the largest number of points, or
+    -1 - i if polyline i rises.  Corners of height zero are dropped."""
     n, corners = corner.shape
     widest = 0
     for i in range(n):
@@ -145,7 +145,7 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
             last -= 1
         count = 0
         place[i, 0] = np.inf
-        # Two ends of each slope; those of a flat one are the same point.
+        # Both ends of each slope; those of a flat slope are the same point.
         for end in range(2 * last + 1, 2 * first - 1, -1):
             j, right = end // 2, end % 2
             bend, height = curvature[i, j], slope[i, j]
@@ -176,7 +176,7 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
 
 @njit(**OUTER)
 def _meet(rest, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-untyped-def]
-    """Where the rising lines ``u = rest + lean * alpha`` meet the polylines: alpha, and
+    """Find where the rising lines ``u = rest + lean * alpha`` meet the polylines; write alpha and
     ``-d alpha / d rest``."""
     points = point.shape[1]
     for i in range(rest.size):
@@ -187,7 +187,7 @@ def _meet(rest, lean, point, place, rate, alpha, stiffness):  # type: ignore[no-
             x = point[i, p]
             p += 1
             y = (place[i, p] - rest[i]) / (lean + rate[i, p])
-            # On the point itself where the next piece is met before it begins.
+            # Stay on the point if the next piece is met before it begins.
             bend = np.inf
             if y <= x:
                 break

@@ -9,58 +9,62 @@ __all__ = ["StartTolerances"]
 
 @attrs.frozen(kw_only=True)
 class StartTolerances:
-    """How near is near enough, and when to try another method."""
+    """How accurate the start must be, and when to try another method."""
 
-    # How far a response of the guess may be off where Q is given by columns: pairs take longer for
-    # every digit.
+    # Accepted violation of the guess if Q is given by columns: pairs take longer for every digit.
     enough: float = 1e-4
-    # The same on features: Newton steps do not take longer.
+    # The same with features: Newton steps do not take longer.
     enough_on_features: float = 1e-6
     # An alpha within this fraction of its size is at the height of a slope.
     level: float = 1e-10
-    # An alpha farther than this part of a knot from both of its ends is inside the knot.
+    # An alpha farther than this fraction of a knot from both of its ends is inside the knot.
     within: float = 1e-6
-    # Slopes that differ by no more than this fraction of the largest are one.
+    # Slopes that differ by no more than this fraction of the largest are equal.
     same: float = 1e-14
-    # Imbalance up to this part of its terms is rounding.
+    # Imbalance up to this fraction of its terms is rounding.
     balanced: float = 1e-11
-    # Imbalance up to this part is good enough before the last anchor.
+    # Imbalance up to this fraction is accepted before the last anchor.
     loose: float = 1e-3
-    # A violation beyond the tolerance by this fraction of it is rounding.
+    # A violation that exceeds the tolerance by this fraction of it is rounding.
     slack: float = 1e-9
     # Curvature along a pair below this fraction of its two diagonals is rounding.
     flat: float = 1e-12
     # Sweeps before the pace of pairs is informative.
     untried: int = 8
-    # Pairs go on while their pace promises an end within this many times the cost of Newton steps.
+    # Fewest moves of a sweep, where pairs are patient.
+    least_sweep: int = 1000
+    # Continue with pairs if they should end within this many times the cost of Newton steps.
     hope: float = 2.0
-    # Columns of Q are computed a batch at a time, of about this many numbers.
+    # Columns of Q are computed in batches of about this many numbers.
     batch: int = 40_000
-    # Columns of a batch, at the least and at the most.
+    # Fewest and most columns of a batch.
     fewest: int = 4
     most: int = 64
-    # The first sigma, in parts of the range of alpha over the scale of u.
+    # The first sigma, relative to the range of alpha over the scale of u.
     lean: float = 0.2
-    # The first sigma after a good guess, in parts of that, at the most.
+    # After a good guess the first sigma may be this many times larger.
     trust: float = 1000.0
     # Factor of sigma from one anchor to the next.
     growth: float = 4.0
-    # Anchors, and Newton steps at each, at the most.
+    # Most anchors, and most Newton steps at each.
     anchors: int = 40
     newtons: int = 100
-    # Full steps without any progress after which only rounding is left.
+    # After this many full steps (for pairs: times `untried` sweeps) without progress, only rounding
+    # is left.
     idle: int = 8
+    # Roundings of Q alpha, in terms of its alphas.
+    summed: float = 8.0
     # Trials of a line search.
     trials: int = 40
     # The longest step of a line search, in Newton steps.
     far: float = 64.0
-    # Responses this many times the scale of the corners: no alpha can be in balance.
+    # If responses exceed the scale of the corners by this factor, no alpha is in balance.
     lost: float = 1e12
-    # Systems up to this size are factored, larger ones left to conjugate gradients.
+    # Systems up to this size are factored; larger ones are solved by conjugate gradients.
     direct: int = 2500
     # Relative residual at which conjugate gradients stop.
     solved: float = 1e-4
-    # Singular values below this fraction of the largest are 0, where a factorisation failed.
+    # If a factorisation failed, singular values below this fraction of the largest are 0.
     singular: float = 1e-14
     # With features and more coordinates than this, no column of Q is computed.
     wide: int = 4000

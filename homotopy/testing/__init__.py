@@ -1,9 +1,9 @@
-"""Tools to test a plugin, ours or anybody's, and the engine itself.
+"""Tools to test plugins, ours and yours, and the engine itself.
 
     from homotopy.testing import check_plugin, hostile_problems
 
-`check_plugin` is the conformance check of a plugin; `hostile_problems` are legal problems, as ugly
-as they come.
+`check_plugin` is the conformance check of a plugin; `hostile_problems` are legal but badly behaved
+problems.
 """
 
 from homotopy.testing.conformance import check_plugin

@@ -1,13 +1,13 @@
-"""The conformance check of a plugin, ours or anybody's.
+"""The conformance check of a plugin, ours or yours.
 
     from homotopy.testing import check_plugin
 
     def test_my_plugin():
         check_plugin(MyModel(X, y))
 
-Give it a model on a small problem (tens of coordinates): it compiles, traces, certifies and reads
-the path in every way a user can.  A condition that fails is an `AssertionError` that says what,
-where and by how much.
+Give it a model of a small problem (tens of coordinates).  It compiles the model, traces it,
+certifies the path and reads it in every way a user can.  A condition that fails raises an
+`AssertionError` that says what failed, where, and by how much.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = ["check_plugin"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# Operators and polylines are evaluated twice by different arithmetic; they agree to rounding.
+# Operators and polylines are evaluated twice, by different arithmetic; they must agree this well.
 AGREE = 1e-10
 
 
 def check_plugin(model: LossModel, *, tol: float = 1e-8, start: Any = None) -> Path:
-    """Check that `model` keeps the contract of `LossModel`; return its path.
+    """Check that `model` satisfies the contract of `LossModel`; return its path.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def check_plugin(model: LossModel, *, tol: float = 1e-8, start: Any = None) -> P
     tol : float
         The tolerance of the certificate and of every comparison of u and alpha, relative.
     start : Path or array (n,), optional
-        Handed to `Homotopy.trace`; a model that is not convex at its start needs one.
+        Passed to `Homotopy.trace`; a model that is not convex at its start needs one.
 
     Raises
     ------
     AssertionError
-        Naming the first condition that fails.
+        Names the first condition that fails.
     """
     name = type(model).__name__
     if not isinstance(model, LossModel):
@@ -86,7 +86,7 @@ def _compile(model: LossModel, name: str) -> Problem:
 
 
 def _check_gram(gram: Gram, name: str) -> None:
-    """Every method of the operator describes one symmetric positive semidefinite matrix."""
+    """Check that all methods of the operator describe one symmetric semidefinite matrix."""
     rng = np.random.default_rng(0)
     some = np.unique(rng.integers(0, gram.size, 40))
     block = np.array(gram.block(some, some))
@@ -124,7 +124,7 @@ def _check_gram(gram: Gram, name: str) -> None:
 
 
 def _check_declaration(problem: Problem, path: Path, name: str) -> None:
-    """`polyline` says the same for a number t as for the symbolic t."""
+    """Check that `polyline` gives the same values for a number t as for the symbolic t."""
     lines, n = problem.polylines, problem.gram.size
     start, stop = path.traced
     for t in (start, 0.5 * (start + stop), stop):
@@ -150,7 +150,7 @@ def _check_declaration(problem: Problem, path: Path, name: str) -> None:
 
 
 def _check_losses(problem: Problem, path: Path, name: str) -> None:
-    """With the origin that the model declares no loss is negative, and each is zero somewhere."""
+    """Check that no loss is negative with the declared origin, and that each is zero somewhere."""
     for t in (*path.traced, float(np.mean(path.traced))):
         snap = problem.polylines.at(t)
         place, exists = snap.lowest()
@@ -181,7 +181,7 @@ def _trace(model: LossModel, start: Any, name: str) -> Path:
 
 
 def _probes(path: Path) -> list[float]:
-    """Some break-points, every jump of a few, and points between."""
+    """Choose some break-points, points between them, and the first jumps."""
     points = path.breakpoints
     chosen = points[np.unique(np.linspace(0, points.size - 1, 12).astype(int))]
     between = 0.5 * (chosen[1:] + chosen[:-1])
@@ -198,7 +198,7 @@ def _check_shape(path: Path, name: str) -> None:
 
 
 def _check_point(path: Path, t: float, side: str, tol: float, name: str) -> None:
-    """alpha, response, intercept, objective and partition tell one story at (t, side)."""
+    """Check that alpha, response, intercept, objective and partition at (t, side) agree."""
     problem = path.problem
     n, m = problem.border.shape
     where = f"at {path.model.parameter}={t:.9g} ({side})"
@@ -252,7 +252,7 @@ def _check_point(path: Path, t: float, side: str, tol: float, name: str) -> None
 
 
 def _check_jumps(path: Path, tol: float, name: str) -> None:
-    """Both sides of every discontinuity, and what the records say of them."""
+    """Check both sides of every discontinuity against its record."""
     problem = path.problem
     first = {j.t: j for j in reversed(path.jumps)}
     last = {j.t: j for j in path.jumps}
@@ -294,7 +294,7 @@ def _check_repeatable(path: Path, start: Any, name: str) -> None:
 
 
 def _check_file(path: Path, name: str) -> None:
-    """A saved path comes back bit for bit."""
+    """Check that a saved path loads bit for bit."""
     with tempfile.TemporaryDirectory() as folder:
         file = FilePath(folder) / "path.npz"
         path.save(file)

@@ -1,4 +1,4 @@
-"""Random choices that keep a list of what is ugly about them."""
+"""Random choices that record how badly behaved they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Draw:
-    """Numbers, rows and targets from one random state; `ugly` says in words what was done."""
+    """Numbers, rows and targets from one random state; `ugly` lists in words what was done."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng([0x1DE0, seed])
@@ -29,23 +29,23 @@ class Draw:
         return choices[int(self.rng.integers(len(choices)))]
 
     def decade(self, low: float, high: float) -> float:
-        """A number between 10^low and 10^high, every decade as likely, of few digits."""
+        """Draw a number between 10^low and 10^high, log-uniform, with two digits."""
         return float(f"{10.0 ** self.rng.uniform(low, high):.2g}")
 
     def some(self, n: int, part: float) -> npt.NDArray[np.int64]:
-        """About this fraction of n rows, at least one."""
+        """Draw about this fraction of n rows, at least one."""
         chosen = np.flatnonzero(self.rng.random(n) < part)
         return chosen if chosen.size else self.rng.integers(n, size=1)
 
     def count(self, most: int = 80) -> int:
-        """How many rows: few as often as many."""
+        """Draw the number of rows; small numbers are as likely as large ones."""
         low, high = self.pick((1, 2), (3, 8), (3, 8), (9, 20), (9, 20), (21, 40), (41, 80))
         return min(int(self.rng.integers(low, high + 1)), most)
 
     # ------------------------------------------------------------------ rows
 
     def rows(self, n: int, d: int) -> Array:
-        """Features (n, d) of some base shape, made uglier."""
+        """Draw features (n, d) of some base shape, then make them worse."""
         X = self._base(n, d)
         for part, change in (
             (0.20, self._repeated),
@@ -132,7 +132,7 @@ class Draw:
     # ------------------------------------------------------------------ targets, labels, weights
 
     def labels(self, X: Array) -> Array:
-        """Two classes, -1 and 1, of which neither is empty: noisy, twins, or nearly one class."""
+        """Draw labels -1 and 1, both present: noisy, with opposite twins, or nearly one class."""
         n = len(X)
         score = X @ self.rng.normal(size=X.shape[1])
         y = np.where(score - np.median(score) > 0.0, 1.0, -1.0)
@@ -148,14 +148,14 @@ class Draw:
         return y
 
     def twins(self, X: Array, y: Array, other: Array) -> None:
-        """Rows in the same place with opposite labels."""
+        """Put some rows in the same place with opposite labels."""
         self.note("opposite twins")
         half = self.rng.permutation(len(X))
         first, second = half[: len(X) // 4], half[len(X) // 4 : 2 * (len(X) // 4)]
         X[second], y[second] = X[first], other[first]
 
     def targets(self, X: Array) -> Array:
-        """Numbers to fit: smooth with outliers, or something uglier."""
+        """Draw numbers to fit: smooth with outliers, or something worse."""
         n, rng = len(X), self.rng
         spread = np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
         Z = (X - X.mean(axis=0)) / spread
@@ -189,7 +189,7 @@ class Draw:
         return np.asarray(y)
 
     def weights(self, n: int) -> Array | None:
-        """Over six decades, some of them 0; mostly none at all."""
+        """Draw weights over six decades, some of them 0; most often None."""
         if not self.chance(0.25):
             return None
         weights = 10.0 ** self.rng.uniform(-3, 3, size=n)
@@ -203,12 +203,12 @@ class Draw:
         return weights
 
     def cost(self) -> float:
-        """C, seldom what you would choose."""
+        """Draw C, often far from any sensible choice."""
         C = float(self.pick(1.0, 1.0, 10.0, self.decade(-6, 6), self.decade(-6, 6)))
         if not 1e-2 <= C <= 1e2:
             self.note(f"C = {C:g}")
         return C
 
     def described(self, what: str, sizes: str) -> str:
-        """The name of a problem: what it is, then everything ugly about it."""
+        """Return the name of a problem: what it is, then everything ugly about it."""
         return ", ".join([f"{what} ({sizes})", *self.ugly])

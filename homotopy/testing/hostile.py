@@ -1,4 +1,4 @@
-"""Legal problems, as ugly as they come.
+"""Legal problems that are as badly behaved as possible.
 
     from homotopy import Homotopy
     from homotopy.testing import hostile_problems
@@ -7,11 +7,11 @@
         path = Homotopy(problem.model).trace()
         assert path.certify().ok, problem.name
 
-What has gone wrong somewhere once is drawn at random, several things at a time: rows that are
+Everything that has ever gone wrong is drawn at random, several things at a time: rows that are
 equal, opposite, zero or 1e-6 to 1e-14 apart; integer grids, one-hot columns, symmetry, rank one;
 features and targets from 1e-8 to 1e8, far from 0, and in mixed units; weights over six decades
 and 0; C from 1e-6 to 1e6; one row, two, fewer rows than columns; sparse input; bounds that never
-bind, corners at infinity, several border columns, walls, slanted pieces, forms near singular or 0.
+bind, corners at infinity, several border columns, walls, slanted pieces, near-singular or zero Q.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class HostileProblem:
     seed : int
         ``hostile_problem(seed)`` makes the same problem again.
     name : str
-        What it is and everything that is ugly about it.
+        What it is, and everything that is ugly about it.
     model : LossModel
     given : dict
-        The numbers it is made of, for an independent check: "plugin" with the arguments of a
-        plugin, or the quadratic form of a program as "Q" or as "features" with Q = features
-        features^T.
+        The numbers it was made from, for an independent check: "plugin" with the arguments of a
+        plugin, or the quadratic form of a program as "Q" or as "features" (Q = features
+        features^T).
     """
 
     seed: int
@@ -55,8 +55,8 @@ class HostileProblem:
 
 
 def hostile_problem(seed: int) -> HostileProblem:
-    """The problem with this seed; most come from the installed plugins that have a method
-    `hostile` (see `LossModel.hostile`)."""
+    """Return the problem with this seed; most come from the installed plugins that implement
+    `LossModel.hostile`."""
     draw, plugins = Draw(seed), _offering()
     if plugins and draw.chance(0.6):
         name, model, given = draw.pick(*plugins).hostile(draw)
@@ -66,17 +66,17 @@ def hostile_problem(seed: int) -> HostileProblem:
 
 
 def _offering() -> list[type[LossModel]]:
-    """The installed plugins that draw hostile problems; one that cannot be loaded draws none."""
+    """Return the installed plugins that draw hostile problems; skip those that fail to load."""
     found = []
     for name in installed_plugins():
         with contextlib.suppress(Exception):
             plugin = load_plugin(name)
-            # Its own: the arguments of a subclass may differ.
+            # Only if the class defines it itself: the arguments of a subclass may differ.
             if "hostile" in vars(plugin):
                 found.append(plugin)
     return found
 
 
 def hostile_problems(seed: int = 0) -> Iterator[HostileProblem]:
-    """``hostile_problem(seed)``, ``hostile_problem(seed + 1)`` and so on without end."""
+    """Yield ``hostile_problem(seed)``, ``hostile_problem(seed + 1)``, ... without end."""
     return map(hostile_problem, itertools.count(seed))

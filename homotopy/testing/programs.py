@@ -1,7 +1,7 @@
-"""Ugly parametric quadratic programs, written as a user would write them.
+"""Badly behaved parametric quadratic programs, written as a user would write them.
 
-Each is made so that an optimum exists for every t of its span: a feasible point is drawn first and
-the bounds around it, multipliers first and the cost from them.
+Each is built so that an optimum exists at every t of its span: draw a feasible point first, then
+bounds around it; draw multipliers first, then the cost from them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Line:
     rate: Any = 0.0
 
     def at(self, t: Any) -> Any:
-        # An infinity that does not move stays one, whatever t is.
+        # An infinity that does not move stays infinite at any t (0 * inf would be nan).
         return self.const + t * np.asarray(self.rate) if np.any(self.rate) else self.const
 
 
@@ -71,7 +71,7 @@ class Declared(LossModel):
 
 
 def constrained(draw: Draw) -> Made:
-    """``min 1/2 |x - p(t)|^2, low <= A x <= high``: walls, some of which no x ever meets."""
+    """``min 1/2 |x - p(t)|^2, low <= A x <= high``: walls, some never reached by any x."""
     d, m = draw.pick(1, 2, 4, 8, 15), draw.pick(0, 2, 5, 20)
     rng = draw.rng
     A = np.vstack([np.eye(d), rng.normal(size=(m, d))])
@@ -86,8 +86,8 @@ def constrained(draw: Draw) -> Made:
 
 
 def control(draw: Draw) -> Made:
-    """A receding horizon: inputs and states of a chain of integrators between bounds of their own
-    units, while the state it starts from moves."""
+    """A receding horizon: inputs and states of a chain of integrators, each with bounds in its own
+    units, while the initial state moves."""
     states, steps = draw.pick(2, 3), draw.pick(3, 6, 10)
     step = draw.pick(0.1, 0.5)
     rng = draw.rng
@@ -144,7 +144,7 @@ def _between(
 
 
 def _far_bounds(draw: Draw, low: Array, high: Array) -> tuple[Array, Array]:
-    """Some bounds so far away that nothing meets them, or not there at all."""
+    """Move some bounds so far away that they are never reached, or to infinity."""
     n = low.size
     if draw.chance(0.6):
         far = draw.decade(8, 12)
@@ -185,7 +185,7 @@ def boxed(draw: Draw) -> Made:
         far = draw.decade(8, 12)
         draw.note(f"bounds of {far:g}")
         high[bounded & (rng.random(n) < 0.4)] = far
-    # The gradient is 0 at `ends` but for multipliers of those with bounds.
+    # The gradient at `ends` is 0, except for the multipliers of bounded coordinates.
     force = np.where(bounded, scale * rng.normal(size=(2, n)), 0.0)
     q = ends @ Q + draw.pick(0.0, 1.0, 3.0) * force
     border, target = None, 0.0
@@ -227,7 +227,7 @@ def _quadratic(draw: Draw, n: int) -> dict[str, Array]:
 
 
 def _columns(draw: Draw, n: int, scale: Array) -> Array:
-    """One to three independent border columns."""
+    """Draw one to three independent border columns."""
     m = min(n, draw.pick(1, 1, 2, 3))
     if m > 1:
         draw.note(f"{m} border columns")
@@ -267,7 +267,7 @@ def frontier(draw: Draw) -> Made:
 
 
 def linear_program(draw: Draw) -> Made:
-    """``min c(t)'x, A x <= right(t)`` with no quadratic form at all."""
+    """``min c(t)'x, A x <= right(t)`` without a quadratic form."""
     d, rng = draw.pick(1, 2, 3, 6), draw.rng
     n = d + draw.pick(1, 3, 8, 20)
     A = rng.normal(size=(n, d))
@@ -304,7 +304,7 @@ def linear_program(draw: Draw) -> Made:
 
 
 def regression(draw: Draw) -> Made:
-    """Lasso, Huber or a squared hinge on an ugly table: slanted pieces, walls, moving knots."""
+    """Lasso, Huber, squared hinge or quantiles: slanted pieces, walls, moving knots."""
     n, d, rng = draw.count(40), draw.pick(1, 2, 5, 20), draw.rng
     X = draw.rows(n, d)
     y = draw.targets(X)
@@ -344,7 +344,7 @@ def regression(draw: Draw) -> Made:
 
 
 def ramp(draw: Draw) -> Made:
-    """Losses with jumps that open along the path; some jumps and knots stand at infinity."""
+    """Losses with jumps that open along the path; some jumps and knots are at infinity."""
     n, d, rng = draw.count(60), draw.pick(1, 2, 5), draw.rng
     X = draw.rows(n, d)
     C, weights = draw.cost(), draw.weights(n)
@@ -377,7 +377,7 @@ def ramp(draw: Draw) -> Made:
         border = border if np.linalg.matrix_rank(border) == m else sign[:, None].copy()
         draw.note(f"{border.shape[1]} border columns")
         if np.any(~np.isfinite(knot)):
-            # A row that is never satisfied holds the border at one end; the equations cannot hold.
+            # A row that is never satisfied fixes its alpha, and the equations cannot be met.
             knot[:] = 1.0
     form = _form(draw, sign[:, None] * X)
     model = Declared(form, (1.0, 0.0), slopes, corners, bends=(0.0, bend, 0.0), border=border)
@@ -385,7 +385,7 @@ def ramp(draw: Draw) -> Made:
 
 
 def truncated(draw: Draw) -> Made:
-    """Losses cut off at a distance that comes in from infinity: only the jumps move."""
+    """Losses truncated at a distance that decreases from infinity: only the jumps move."""
     n, d = draw.count(40), draw.pick(1, 2, 5)
     X = draw.rows(n, d)
     y = draw.targets(X)
@@ -406,7 +406,7 @@ def truncated(draw: Draw) -> Made:
 
 
 def unlabelled(draw: Draw) -> Made:
-    """Some coordinates with a hinge, the others pushed away from 0 harder and harder."""
+    """Some coordinates with a hinge; the others are pushed away from 0 with growing force."""
     n, d, rng = draw.count(40), draw.pick(1, 2, 5), draw.rng
     X = draw.rows(n, d)
     loose = (rng.random(n) < draw.pick(0.3, 0.8)).astype(float)
@@ -465,7 +465,7 @@ def _units(draw: Draw, A: Array) -> Array:
 
 
 def _form(draw: Draw, features: Array) -> dict[str, Array]:
-    """The quadratic form of these rows: as features or as a matrix."""
+    """Return the quadratic form of these rows, as features or as a matrix."""
     if draw.chance(0.5):
         return {"features": np.ascontiguousarray(features)}
     Q = features @ features.T

@@ -1,10 +1,10 @@
-"""One trace from its first point to the verdict, a room for each part of the work.
+"""One trace from its first point to the verdict, one module per part of the work.
 
 * `first_point`: the problem at the start of the span, solved exactly;
-* `jumps`: what the tracker leaves to others at a jump;
-* `watch`: limits, callbacks and the progress bar; `passed`, `stop_at`: what a callback may read of
-  the path, and one that does;
-* `verdict`: whether what was traced is proven, and what to say if not;
+* `jumps`: what the tracker does not do itself at a jump;
+* `watch`: limits, callbacks and the progress bar; `passed`, `stop_at`: what a callback can read of
+  the path, and a callback that does;
+* `verdict`: whether the traced path is proven, and the error if not;
 * `run`: the loop through all of them, and its state for checkpoints.
 """
 

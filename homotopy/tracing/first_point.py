@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from homotopy.descent import descend
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.model.polyline import Snapshot
+from homotopy.model.polyline import JUMP, Snapshot
 from homotopy.path import Path
 from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
 from homotopy.tracing.tolerances import TraceTolerances
@@ -23,18 +23,18 @@ Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
 @attrs.frozen(eq=False)
 class Begun:
-    """Where a path begins.
+    """The first point of a path.
 
     Attributes
     ----------
     start, stop : float
-        The span, finite.
+        The finite span.
     guess : (alpha, b)
-        What the first point was found from.
+        The guess from which the first point was found.
     as_it_was : bool
-        The start that was given is exact.
+        Whether the given start was already exact.
     free : bool
-        An intercept was in the middle of an interval of optima.
+        Whether an undetermined intercept was put in the middle of its interval.
     """
 
     start: float
@@ -45,7 +45,7 @@ class Begun:
 
 
 class FirstPoint:
-    """Finds it for a tracker."""
+    """Finds the first point for a tracker."""
 
     def __init__(self, tracker: Tracker, tolerances: TraceTolerances) -> None:
         self.tracker, self.problem, self.tolerances = tracker, tracker.problem, tolerances
@@ -53,15 +53,11 @@ class FirstPoint:
         self.target = self.problem.target(self.problem.start)
 
     def reach(self, start: Start, guess: Guess | None) -> Begun:
-        """Stand at the first point; a `guess` of an earlier attempt saves looking for one."""
+        """Place the tracker at the first point; an earlier attempt's `guess` saves the search."""
         problem, tracker, snap = self.problem, self.tracker, self.snap
         unknown = not problem.gram.semidefinite and problem.model.initial_guess() is None
         if start is None and (not snap.convex or unknown):
-            name = type(problem.model).__name__
-            raise ModelError(
-                f"{name} is not convex at {problem.model.parameter}={problem.start:g}; "
-                "give trace(start=...) a path or an alpha to begin from"
-            )
+            raise ModelError(self._not_convex())
         point = self._on_path(start) if guess is None else None
         if point is not None and self._stands(point):
             guess, standing = point, True
@@ -72,27 +68,45 @@ class FirstPoint:
             standing = False
         free = snap.convex and self._centre_border()
         if free:
-            # Everything that it moves is on a flat slope now: nothing is left to settle.
+            # Everything that b moves is on a flat slope now, so nothing is left to settle.
             tracker.assign(snap, *snap.branches(tracker.u))
-            tracker.use(tracker.lines)
+            tracker.use(tracker.polylines)
             tracker.rebuild(tracker.tolerances.independence.well)
         ends = problem.start, problem.stop
         if not np.isfinite(problem.start):
             ends = self._finite_span()
         return Begun(*ends, guess, as_it_was=standing and not free, free=free)
 
+    def _not_convex(self) -> str:
+        """Say that the start has no unique optimum, and the ways out."""
+        model, t = self.problem.model, self.problem.start
+        if self.snap.convex:
+            cause = "its quadratic form is not positive semidefinite"
+            other = "define LossModel.initial_guess"
+        else:
+            jumps = (self.snap.kind == JUMP) & np.isfinite(self.snap.corner)
+            i, j = np.argwhere(jumps)[0]
+            cause = f"coordinate {i} has a Jump at u={self.snap.corner[i, j]:g} there"
+            other = (
+                "begin the span where no Jump can be reached: at infinity, span = (-inf, stop) or "
+                f"(inf, stop), which works if only jumps move with {model.parameter}"
+            )
+        return (
+            f"{type(model).__name__} is not convex at {model.parameter}={t:g}; give "
+            f"trace(start=...) a path or an alpha to begin from, or {other} ({cause})"
+        )
+
     # ------------------------------------------------------------------ making it exact
 
     def _stand_at(self, guess: Guess) -> None:
-        """Every coordinate on the piece of its polyline that is nearest to `guess`."""
+        """Put every coordinate on the piece of its polyline that is nearest to `guess`."""
         problem, tracker = self.problem, self.tracker
         tracker.place(*guess)
         tracker.set_scales((problem.start, problem.stop))
         tracker.assign(self.snap, *self.snap.branches(tracker.u))
 
     def _stands(self, guess: Guess) -> bool:
-        """Whether a point of another path is exact here as it is: then there is nothing to
-        solve."""
+        """Whether a point of another path is already exact here, so that nothing needs solving."""
         problem, tracker = self.problem, self.tracker
         if not (problem.gram.semidefinite and np.isfinite(problem.start)):
             return False
@@ -119,15 +133,15 @@ class FirstPoint:
                 break
         if not tracker.off <= tol.accepted:
             raise TraceError(
-                f"the start could not be made exact: it is off by {tracker.off:.2g} times what "
-                "rounding explains"
+                f"the start could not be made exact: its error is {tracker.off:.2g} times the "
+                "rounding error expected"
             )
 
     def _centre_border(self) -> bool:
-        """Put an intercept that is not determined into the middle of its interval; True if so.
+        """Put an undetermined intercept in the middle of its interval; return whether it was.
 
-        Where every alpha is at the end of its range (a small C, say) any b of an interval is
-        optimal; without a rule the path would depend on where its start was looked for.
+        If every alpha is at the end of its range (for a small C, say), any b of an interval is
+        optimal; without a rule the path would depend on how its start was found.
         """
         tracker = self.tracker
         if tracker.border.shape[1] != 1:
@@ -143,7 +157,7 @@ class FirstPoint:
         return True
 
     def _finite_span(self) -> tuple[float, float]:
-        """Where the first jump corner meets a response on the way in from infinity."""
+        """Return the span from the first t, coming from infinity, where a jump meets a response."""
         lines, tracker = self.problem.polylines, self.tracker
         inward = 1.0 if self.problem.start < 0 else -1.0
         contact = np.inf
@@ -155,11 +169,11 @@ class FirstPoint:
         start, stop = self.problem.model.resolve_span(inward * contact)
         length = inward * (stop - start)
         if not (np.isfinite(start) and length > self.tolerances.empty * max(abs(start), abs(stop))):
-            # Nothing to trace: the jump reaches no response before the end of the span.
+            # Nothing to trace: no jump meets a response before the end of the span.
             return stop, stop
         blur = tracker.sizes.noise * tracker.fixed.largest_root
         if not length > blur and blur <= tracker.tolerances.near * tracker.sizes.size_scale:
-            # What is left of responses that cancel: nothing, on the scale of the corners.
+            # The responses cancel to rounding errors, which are 0 on the scale of the corners.
             return stop, stop
         if not length > blur:
             raise TraceError(
@@ -188,7 +202,7 @@ class FirstPoint:
         return self._polished(alpha, estimate_border(problem, self.snap, alpha))
 
     def _on_path(self, start: Start) -> Guess | None:
-        """alpha and b of a start that is a path, or a point of one; None of any other."""
+        """Return alpha and b if the start is a path or a point of one, else None."""
         if isinstance(start, Path):
             return self._from_path(start, None)
         if isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Path):
@@ -196,15 +210,15 @@ class FirstPoint:
         return None
 
     def _from_path(self, start: Path, t: float | None) -> Guess:
-        """Begin at t of another path, or where it is nearest to the start of the span."""
+        """Begin at t of another path, or at its t nearest to the start of the span."""
         problem = self.problem
         n, m = problem.border.shape
         if t is None:
             ours, theirs = problem.model.parameter, start.model.parameter
             if ours != theirs:
                 raise PathError(
-                    f"start: that is a path in {theirs}, the model moves with {ours}; "
-                    f"say where to begin: start=(path, {theirs})"
+                    f"start: the path has the parameter {theirs}, the model {ours}; say where on "
+                    f"the path to begin: start=(path, {theirs})"
                 )
             t = min(max(problem.start, min(start.traced)), max(start.traced))
         alpha, b = start.alpha(t), start.border_multipliers(t)
@@ -216,15 +230,15 @@ class FirstPoint:
         return alpha, b if b.size == m else estimate_border(problem, self.snap, alpha)
 
     def _polished(self, alpha: Array, b: Array) -> Guess:
-        """Bring a guess near, which is cheaper than making a distant one exact step by step; where
-        the model is not convex it is left alone, because it chooses the local optimum."""
+        """Bring a guess closer, which is cheaper than making a distant one exact step by step.  If
+        the model is not convex, leave it alone, because it selects the local optimum."""
         if not (self.snap.convex and self.problem.gram.semidefinite):
             return alpha, b
         return convex_guess(self.problem, self.snap, alpha, b, self.tracker.pulse)
 
 
 def go_downhill(tracker: Tracker, snap: Snapshot, ridge: tuple[int, float] | None) -> None:
-    """Take the tracker downhill to a local optimum, from a ridge if there is one."""
+    """Move the tracker downhill to a local optimum, from a ridge if there is one."""
     point = tracker.alpha.copy(), tracker.b.copy(), tracker.piece.copy()
     form = tracker.gram, tracker.border
     alpha, b, piece = descend(*form, snap, point, ridge, tracker.size_of_u())

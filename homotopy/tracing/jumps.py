@@ -1,5 +1,5 @@
-"""What the tracker leaves to others at a jump: who changes side where the model has a rule of its
-own, and the crossing where the mu-homotopy does not do it."""
+"""What the tracker does not do itself at a jump: which coordinates flip if the model has its own
+rule, and the crossing if the mu-homotopy cannot do it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path
 from homotopy.path.jump_record import METHODS
 from homotopy.tracing.first_point import go_downhill
+from homotopy.tracing.sides import Sides, in_turn
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failed, OnRidge, Outcome, Tracker, Wants
 
@@ -23,20 +24,20 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
-HOMOTOPY, OSQP, CUSTOM, LATE, DESCENT = METHODS
+HOMOTOPY, OSQP, CUSTOM, LATE, DESCENT, CONVEX = METHODS
 
 
 class Jumps:
-    """Sees to the jumps of one trace.
+    """Handles the jumps of one trace.
 
     Attributes
     ----------
     method : str
         How the present jump is crossed, one of `METHODS`.
     late : int
-        Jumps that were crossed a little later than they are.
+        Jumps that were crossed slightly later than their t.
     recovered : int
-        Jumps in a row at one t that the homotopy could not cross.
+        Consecutive jumps at one t that the homotopy could not cross.
     """
 
     def __init__(
@@ -52,15 +53,22 @@ class Jumps:
         self.late = self.recovered = 0
         self.recovered_at, self.late_from = np.nan, (np.nan, 0)
         self.ridge: tuple[int, float] | None = None
+        self.solvable = d_step == "auto" and self.problem.gram.semidefinite
+        tracker.jumping.may_leave = self.solvable
         self._choose_usual()
 
-    @property
-    def forced(self) -> bool:
-        """Whether a jump was crossed otherwise than was asked for."""
-        return bool(self.late or self.recovered)
+    def forced(self, path: Path) -> bool:
+        """Whether a jump of `path` was crossed late, or by a QP solver that was not asked for."""
+        by_solver = any(jump.solver in (OSQP, CUSTOM) for jump in path.jumps)
+        return bool(self.late or (self.solvable and by_solver))
+
+    @staticmethod
+    def crossed_whole(path: Path) -> Array:
+        """Return the places of the jumps that were crossed as a whole."""
+        return np.array([jump.t for jump in path.jumps if jump.solver == CONVEX])
 
     def see_to(self, outcome: Outcome) -> None:
-        """Do what the tracker wants."""
+        """Do what the tracker requests."""
         if isinstance(outcome, Failed):
             if not outcome.crossing:
                 raise outcome.error
@@ -82,25 +90,29 @@ class Jumps:
         self._choose(self.by_solver if self.d_step == "osqp" else HOMOTOPY)
 
     def _recover(self) -> None:
-        """A jump that could not be crossed: by the QP solver, or else a little later."""
+        """Handle a jump that could not be crossed: as a whole, by the QP solver, or slightly
+        later."""
         tracker, t = self.tracker, float(self.tracker.route.t)
         self.recovered = self.recovered + 1 if t == self.recovered_at else 1
         self.recovered_at, self.ridge = t, None
-        solvable = self.d_step == "auto" and self.problem.gram.semidefinite
-        if solvable and self.method == HOMOTOPY and self.recovered <= self.tolerances.recoveries:
-            tracker.restore()
-            self._choose(self.by_solver)
+        if (
+            self.solvable
+            and self.method == HOMOTOPY
+            and self.recovered <= self.tolerances.recoveries
+        ):
+            tracker.rewind_jump()
+            self._choose(CONVEX if self.recovered == 1 else self.by_solver)
             return
         if self.late >= tracker.tolerances.patience.most_late:
             raise TraceError(
                 f"{self.late} jumps up to {self.problem.model.parameter}={t:.17g} could not "
-                "be crossed where they are"
+                "be crossed at their t"
             )
-        tracker.restore()
+        tracker.rewind_jump()
         self._cross_late()
 
     def _cross_late(self) -> None:
-        """Cross the jump a hair's breadth further on, where the ties at its exact place are gone.
+        """Cross the jump slightly further along, where the ties at its exact t are gone.
 
         The present point is carried along unchanged; the fraction of the span is far below the
         tolerance of the certificate.
@@ -116,30 +128,30 @@ class Jumps:
         tracker.head_along(float(late))
         self.late += 1
         self._choose(LATE)
-        tracker.press(NONE)
+        tracker.begin_jump_at(NONE)
 
     def _fall_off(self, outcome: OnRidge) -> None:
-        """What was a local optimum is a ridge: one more kind of jump."""
+        """Treat a local optimum that has become a ridge as another kind of jump."""
         self.ridge = outcome.coordinate, outcome.way
         self.tracker.refresh()
-        self.tracker.press(NONE)
+        self.tracker.begin_jump_at(NONE)
         self._choose(DESCENT)
 
-    # ------------------------------------------------------------------ what is done
+    # ------------------------------------------------------------------ crossing
 
     def _ask(self) -> None:
-        """A model with a rule of its own says who changes side."""
+        """Let a model with its own rule choose which coordinates flip."""
         tracker = self.tracker
-        noted = tracker.mov.flips[: tracker.jumping.flips].copy()
+        noted = tracker.motion.flips[: tracker.jumping.flips].copy()
         chosen = self.problem.model.flips(float(tracker.route.t), noted // 2, tracker.u.copy())
         kept = noted[np.isin(noted // 2, np.asarray(chosen, dtype=np.int64))]
         kept = kept if kept.size else noted
-        tracker.mov.flips[: kept.size] = kept
+        tracker.motion.flips[: kept.size] = kept
         tracker.jumping.flips, tracker.jumping.asked = kept.size, 1
 
     def _cross(self) -> None:
-        """The optimum on the other side: downhill, by the QP solver, or as it is a little later;
-        then made exact."""
+        """Go to the optimum on the other side: downhill, by the QP solver, or unchanged if crossed
+        late; then make it exact."""
         tracker = self.tracker
         t = float(tracker.route.t)
         snap, target = self.problem.polylines.at(t), self.problem.target(t)
@@ -147,6 +159,8 @@ class Jumps:
         if self.method == DESCENT:
             go_downhill(tracker, snap, self.ridge)
             self.ridge = None
+        elif self.method == CONVEX:
+            self._cross_whole(t, snap)
         elif self.method != LATE:
             self._solve(snap, target)
         tracker.log_changes(before)
@@ -154,38 +168,49 @@ class Jumps:
         tracker.end_crossing(t)
         if not tracker.off <= tracker.tolerances.accepted:
             raise TraceError(
-                f"the jump at {self.problem.model.parameter}={t:.17g} could not be made exact: it "
-                f"is off by {tracker.off:.2g} times what rounding explains"
+                f"the jump at {self.problem.model.parameter}={t:.17g} could not be made exact: its "
+                f"error is {tracker.off:.2g} times the rounding error expected"
             )
-        # Of several rounds the most unusual one names the jump.
+        # If there were several rounds, record the most unusual method.
         tracker.jumping.solved_by = max(int(tracker.jumping.solved_by), METHODS.index(self.method))
         self._choose_usual()
 
     def _solve(self, snap: Snapshot, target: Array) -> None:
-        """The conditional optimum by the QP solver."""
-        tracker = self.tracker
-        first, last = self._branches()
-        slices = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        """Find the conditional optimum with the QP solver."""
+        tracker, sides = self.tracker, self._sides()
+        ends = zip(sides.first.tolist(), sides.last.tolist(), strict=True)
+        slices = [slice(first, last + 1) for first, last in ends]
         qp = ConditionalQP.build(self.problem, snap, target, slices, tracker.pulse)
-        tracker.place(*self.solver(qp))
+        self._take(*self.solver(qp), sides, snap)
+
+    def _cross_whole(self, t: float, snap: Snapshot) -> None:
+        """Find a better local optimum by convex problems in turn."""
+        tracker, problem = self.tracker, self.problem
+        near = self.tolerances.at_corner * tracker.size_of_u()
+        point = tracker.alpha.copy(), tracker.b
+        alpha, b, sides, turns = in_turn(
+            problem, t, point, self._sides(), near, self.tolerances, tracker.pulse
+        )
+        # Each of them is a round of the jump.
+        tracker.jumping.rounds += turns - 1
+        self._take(alpha, b, sides, snap)
+
+    def _take(self, alpha: Array, b: Array, sides: Sides, snap: Snapshot) -> None:
+        """Put every coordinate on the piece of its side that is nearest to alpha and b."""
+        tracker = self.tracker
+        tracker.place(alpha, b)
         given = tracker.piece // 2
-        tracker.assign(snap, first, last)
+        tracker.assign(snap, sides.first, sides.last)
         self._keep_sides(snap, given)
 
-    def _branches(self) -> tuple[Index, Index]:
-        """The first and last slope of the convex branch on which each coordinate stands."""
+    def _sides(self) -> Sides:
+        """Return the convex branch of each coordinate."""
         tracker = self.tracker
         slope = tracker.piece // 2 + ((tracker.piece % 2 == 1) & (tracker.side > 0))
-        jump = tracker.model_lines.corner.kind == JUMP
-        k = jump.shape[1]
-        first, last = np.zeros(slope.size, np.int64), np.full(slope.size, k)
-        for j in range(k):
-            first = np.where(jump[:, j] & (j < slope), j + 1, first)
-            last = np.where(jump[:, j] & (j >= slope), np.minimum(last, j), last)
-        return first, last
+        return Sides.of(slope, tracker.model_polylines.corner.kind == JUMP)
 
     def _keep_sides(self, snap: Snapshot, given: Index) -> None:
-        """A jump of height zero (theta = 1) holds nothing: what stands on it keeps its side."""
+        """Keep the side of coordinates on a jump of height zero (as at theta = 1)."""
         tracker = self.tracker
         near = self.tolerances.on_corner * tracker.size_of_u()
         for j in np.flatnonzero(self.problem.polylines.jump).tolist():
@@ -195,17 +220,17 @@ class Jumps:
             on_it &= np.maximum(given, slope) == j + 1
             tracker.piece[on_it] = 2 * given[on_it]
 
-    # ------------------------------------------------------------------ what is kept of it
+    # ------------------------------------------------------------------ results and checkpoints
 
     def before_late_ones(self, path: Path) -> Path | None:
-        """`path` without those jumps at its end that could not be crossed where they are."""
+        """Return `path` without the jumps at its end that could not be crossed at their t."""
         (t, count), near = self.late_from, self.tolerances.nearby * abs(path.span[1] - path.span[0])
         if not abs(path.traced[1] - t) <= near or count >= len(path.segments):
             return path
         return path._first(count) if count else None
 
     def state(self) -> dict[str, float]:
-        """What a checkpoint has to hold, by name."""
+        """Return what a checkpoint must contain, by name."""
         i, way = self.ridge or (-1, 0.0)
         return {
             "late": self.late,
@@ -219,7 +244,7 @@ class Jumps:
         }
 
     def restore(self, saved: Mapping[str, float]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         self.late, self.recovered = int(saved["late"]), int(saved["recovered"])
         self.late_from = saved["late_from"], int(saved["late_segments"])
         self.recovered_at = saved["recovered_at"]

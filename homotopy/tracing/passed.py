@@ -1,4 +1,4 @@
-"""The segments of a trace under way, for those who look at it."""
+"""The segments traced so far, for callbacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Index = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Passed:
-    """A segment that has been traced: t, alpha and b at its two ends, linear in between."""
+    """A traced segment: t, alpha and b at its two ends, linear in between."""
 
     t: tuple[float, float]
     alpha: tuple[Array, Array]
@@ -28,7 +28,7 @@ class Passed:
 
 
 class Sweep:
-    """Reads the record of a trace from where it was last read to."""
+    """Reads the record of a trace from where it stopped reading last."""
 
     def __init__(self, problem: Problem, tracker: Tracker, first_piece: Index) -> None:
         self.problem, self.tracker, self.piece = problem, tracker, first_piece.copy()
@@ -36,8 +36,8 @@ class Sweep:
         self.level, self.rate = problem.polylines.flat(np.arange(first_piece.size), first_piece)
 
     def new(self) -> Iterator[Passed]:
-        """The segments recorded since."""
-        rec, lines = self.tracker.rec, self.problem.polylines
+        """Yield the segments recorded since the last call."""
+        rec, lines = self.tracker.record, self.problem.polylines
         while self.segments < int(self.tracker.cursor.segments):
             segment = rec.segment[self.segments]
             log = rec.log[self.logged : int(segment.log)]

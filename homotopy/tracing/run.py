@@ -1,4 +1,4 @@
-"""One attempt at a path: begin, go on from pause to pause, finish, and the verdict."""
+"""One attempt at a path: begin, continue from pause to pause, finish, and decide."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Index = npt.NDArray[np.int64]
 
 
 class Run:
-    """One attempt: the tracker, what watches it, and how it ended."""
+    """One attempt: the tracker, its observers, and how it ended."""
 
     def __init__(
         self,
@@ -40,13 +40,20 @@ class Run:
         callback: Callback | None = None,
         deadline: float = np.inf,
         keeper: Keeper | None = None,
+        tracker: Tracker | None = None,
     ) -> None:
         self.options, self.keeper = options, keeper
-        self.problem = Problem.compile(options.model)
-        rule = getattr(options.model.flips, "__func__", None)
-        self.tracker = Tracker(
-            self.problem, options.tolerances, options.windows, asks=rule is not LossModel.flips
-        )
+        # A tracker that is given stands at the first point (`Tracker.turn_to`).
+        self.standing = tracker is not None
+        if tracker is None:
+            rule = getattr(options.model.flips, "__func__", None)
+            tracker = Tracker(
+                Problem.compile(options.model),
+                options.tolerances,
+                options.windows,
+                asks=rule is not LossModel.flips,
+            )
+        self.tracker, self.problem = tracker, tracker.problem
         self.jumps = Jumps(self.tracker, options.d_step, options.solver, options.tracing)
         self.watch = Watch(
             self.problem,
@@ -63,7 +70,7 @@ class Run:
         self.first_piece: Index = NONE
         self.begun = False
         self.guess: Guess | None = None
-        # Points beyond this t have not been looked at.
+        # Points beyond this t have not been checked.
         self.unsure: float | None = None
         self.earlier: Unproven | None = None
 
@@ -77,9 +84,9 @@ class Run:
         self._listen_to()
 
     def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
-        """The path, checked; where it cannot be proven, what can, in an error.
+        """Return the path if it is proven; else raise an error that holds the proven part.
 
-        `earlier` is how the first attempt ended: with it this one is the last.
+        `earlier` is how the first attempt ended; if given, this attempt is the last.
         """
         self.earlier = earlier
         try:
@@ -94,46 +101,60 @@ class Run:
                 except Stopped as stop:
                     self.status = stop.status
         except TraceError as error:
+            if self._drowned():
+                error.path = None
             trouble = Unproven.of(error)
         else:
             if not (self.begun and self.tracker.recorded()):
                 raise TraceError(
                     f"max_seconds={self.options.max_seconds:g} ran out before the path had "
-                    "begun; allow more, or hand trace(start=...) a guess of its first point"
+                    "begun; allow more, or pass trace(start=...) a guess of its first point"
                 )
             path = self.path()
             if not path.complete or self._proven(path):
                 return path
             place = f"{self.problem.model.parameter}={self.tracker.route.t:.17g}"
-            trouble = Unproven(f"what was followed to {place} cannot be proven", path)
+            kept = None if self._drowned() else path
+            trouble = Unproven(f"the path traced to {place} cannot be proven", kept)
         if earlier is None:
             raise trouble
         raise declined(self.tracker, self.start, earlier, trouble)
 
+    def _drowned(self) -> bool:
+        """Whether responses are nothing but rounding: then no part of the path is proven."""
+        return bool(self.tracker.sizes.strain > self.options.tracing.drowned)
+
     def _proven(self, path: Path) -> bool:
-        tolerances, forced = self.options.tracing, self.jumps.forced
+        tolerances, forced = self.options.tracing, self.jumps.forced(path)
+        small = tolerances.is_small(path.problem.gram.size, len(path.segments))
+        # From a first point that is proven, the tracker's account of the path suffices.
+        forced = forced or (small and not self.standing)
+        whole = self.jumps.crossed_whole(path)
+        if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):
+            return False
         return is_proven(path, self.tracker, tolerances, forced=forced, unsure=self.unsure)
 
-    # ------------------------------------------------------------------ the way
+    # ------------------------------------------------------------------ the loop
 
     def begin(self, start: Start) -> None:
         """Solve the problem at the start of the span, exactly."""
-        tracker = self.tracker
-        point = FirstPoint(tracker, self.options.tracing).reach(start, self.guess)
-        self.guess, self.start, self.stop = point.guess, point.start, point.stop
-        self.start_steps = int(tracker.cursor.steps)
-        if not point.as_it_was:
-            tracker.load_model(self.start, self.stop)
-            tracker.head_along(self.start)
-            tracker.refresh()
-        self._leave_corners()
-        if not point.as_it_was:
-            tracker.doubt = tracker.off
+        tracker, free = self.tracker, False
+        if not self.standing:
+            point = FirstPoint(tracker, self.options.tracing).reach(start, self.guess)
+            self.guess, self.start, self.stop = point.guess, point.start, point.stop
+            self.start_steps, free = int(tracker.cursor.steps), point.free
+            if not point.as_it_was:
+                tracker.load_model(self.start, self.stop)
+                tracker.head_along(self.start)
+                tracker.refresh()
+            self._leave_corners()
+            if not point.as_it_was:
+                tracker.doubt = float(tracker.sizes.bound)
         self.first_piece, self.begun = tracker.piece.copy(), True
         self.watch.read_from(self.first_piece)
         self.watch.begin(self.start, self.stop)
         tracker.start_record()
-        if self.start == self.stop or point.free:
+        if self.start == self.stop or free:
             # A free intercept goes to one end of its interval as soon as t moves.
             tracker.record_point()
 
@@ -141,20 +162,20 @@ class Run:
         """Cross the jumps on which coordinates are pinned at the start."""
         tracker = self.tracker
         if np.any(tracker.side):
-            tracker.press(NONE)
+            tracker.begin_jump_at(NONE)
             tracker.cursor.stop_segments = 0
             while tracker.in_jump:
                 self._advance()
             tracker.cursor.stop_segments = FOREVER
-            # The point is another one: how far it is off is measured anew.
+            # The point has moved: measure its error again.
             tracker.refresh()
 
     def under_way(self) -> bool:
-        """Whether there is anything left to trace."""
+        """Whether anything is left to trace."""
         return bool(self.tracker.route.t != self.stop or self.tracker.in_jump)
 
     def go_on(self) -> None:
-        """Let the tracker go on to the next pause, and see to what it wants."""
+        """Let the tracker continue to the next pause, and handle its request."""
         self.tracker.cursor.stop_segments = self.watch.next_pause()
         if self.keeper is None:
             self._advance()
@@ -170,7 +191,7 @@ class Run:
         self.jumps.see_to(outcome)
 
     def _listen(self) -> bool:
-        """At a pause: True where the trace itself must have a look."""
+        """Called at a pause; return True if the trace itself must act."""
         due = self.begun and self.keeper is not None and self.keeper.due()
         return bool(
             due
@@ -181,28 +202,30 @@ class Run:
         )
 
     def _pulse(self) -> None:
-        """Now and then, whatever is being done."""
+        """Called now and then, at any stage of the work."""
         if self.keeper is None or not self.begun:
             self.watch.look()
         else:
             self.keeper.watch(self.watch.look)
             if self.keeper.due():
-                # The next look along the path is a pause.
+                # Pause at the next break-point.
                 self.tracker.cursor.stop_segments = 0
 
     def finish(self) -> None:
         """Make the last point exact."""
         tracker = self.tracker
         self.watch.arrive()
-        jumped = tracker.cursor.jumps and tracker.rec.jump[tracker.cursor.jumps - 1].t == self.stop
+        jumped = (
+            tracker.cursor.jumps and tracker.record.jump[tracker.cursor.jumps - 1].t == self.stop
+        )
         if self.start != self.stop and jumped:
             tracker.record_point()
         doubt, checked = tracker.doubt, float(tracker.sizes.checked)
         if not tracker.correct():
             tracker.doubt = np.inf
         elif doubt <= tracker.tolerances.repair < tracker.doubt:
-            # The last point was off and has been corrected.  The points since the last look remain,
-            # unless it was off for being the last.
+            # The last point was off and has been corrected.  The points since the last check are
+            # in doubt, unless the error arose only on arrival.
             if tracker.doubt > tracker.tolerances.repair + tracker.off_on_arrival():
                 self.unsure = checked
             tracker.doubt = doubt
@@ -210,7 +233,7 @@ class Run:
     # ------------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
-        """Everything that the rest of the trace depends on, as arrays by name."""
+        """Return everything that the rest of the trace depends on, as arrays by name."""
         assert self.guess is not None
         numbers = {
             "start": self.start,
@@ -233,11 +256,11 @@ class Run:
         return kept | held | self.tracker.state()
 
     def trouble(self) -> Trouble | None:
-        """How the attempt before this one ended, if there was one."""
+        """Return how the previous attempt ended, if there was one."""
         return None if self.earlier is None else self.earlier.trouble()
 
     def restore(self, saved: Checkpoint | None) -> None:
-        """Stand where `saved` was made, if there is such a thing."""
+        """Continue from `saved`, if given."""
         if saved is None:
             return
         n = self.problem.gram.size
@@ -287,12 +310,12 @@ class Run:
                 error.path = proven_part(self.path())
 
     def path(self) -> Path:
-        """What has been recorded, as a path."""
+        """Return the recorded part as a path."""
         tracker = self.tracker
         tracker.seal()
-        segments = segments_of(tracker.rec, tracker.cursor, self.first_piece)
+        segments = segments_of(tracker.record, tracker.cursor, self.first_piece)
         end, sign = float(segments.stop[-1]), 1.0 if self.stop >= self.start else -1.0
-        jumps = jump_records(tracker.rec, tracker.cursor, self.problem)
+        jumps = jump_records(tracker.record, tracker.cursor, self.problem)
         d_steps = sum(jump.steps for jump in jumps)
         counts = {
             name: int(getattr(tracker.cursor, name))
@@ -315,12 +338,12 @@ class Run:
             },
             problem=self.problem,
         )
-        return path if tracker.model_lines.terms.size else _priced(path)
+        return path if tracker.model_polylines.terms.size else _priced(path)
 
 
 def _priced(path: Path) -> Path:
-    """`path` with the objectives at its jumps, where the tracker could not keep them up to date
-    (an origin of the loss that is not affine in t, or that crosses a corner)."""
+    """Recompute the objectives at the jumps of `path`, if the tracker could not update them (an
+    origin of the loss that is not affine in t, or that crosses a corner)."""
     values = {
         jump.t: [path._objective_on(*path._locate(jump.t, s)) for s in ("before", "after")]
         for jump in path.jumps
@@ -329,6 +352,6 @@ def _priced(path: Path) -> Path:
     for jump in path.jumps:
         before, after = values[jump.t]
         jumps.append(attrs.evolve(jump, objective_before=before, objective_after=after))
-        # Of several at one t only the two ends are known.
+        # Of several jumps at one t, only the first "before" and the last "after" are known.
         values[jump.t] = [after, after]
     return attrs.evolve(path, jumps=tuple(jumps))

@@ -1,4 +1,4 @@
-"""A callback that ends a trace where a function of the solution is zero."""
+"""A callback that ends a trace at a zero of a function of the solution."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["StopAt"]
 
 
 class StopAt:
-    """``trace(callback=StopAt(f))`` ends at the first break-point after a zero of f.
+    """A callback: ``trace(callback=StopAt(f))`` ends at the first break-point after a zero of f.
 
     Parameters
     ----------
     f : callable
         An affine or quadratic function, as for `Path.zeros`.
     of : {"alpha", "response", "border", "solution"}
-        Of what; "response" takes a product with Q at every break-point.
+        The argument of f; "response" takes a product with Q at every break-point.
 
     Attributes
     ----------
     zero : Zero or None
-        Where f was zero first; None as long as it was not.
+        The first zero of f; None until there is one.
     """
 
     def __init__(self, f: Callable[[Any], Any], of: str = "alpha") -> None:

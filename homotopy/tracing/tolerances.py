@@ -9,39 +9,55 @@ __all__ = ["TraceTolerances"]
 
 @attrs.frozen(kw_only=True)
 class TraceTolerances:
-    """When a path is checked, how jumps are recovered from, how long a second attempt may take.
+    """When a path is checked, how jumps are recovered, how long a second attempt may take.
 
     Parameters
     ----------
     again, at_least : float
         The time limit of a second attempt: this many times the first one, plus this many seconds.
     level : float
-        An objective that rises at a jump by no more than this fraction does not.
+        A rise of the objective at a jump by no more than this fraction is rounding.
     strain : float
-        The certificate checks a path before it is returned if rounding is more than this fraction
-        of a response,
-    few, small : int
-        or if it has no more coordinates and numbers than these, which takes no time.
+        The certificate checks a path before it is returned if rounding exceeds this fraction of a
+        response.
+    drowned : float
+        Nothing is proven if rounding is this many times a response: the certificate, which allows
+        for rounding, would pass anything.
+    small_n, small : int
+        A path with at most this many coordinates and numbers is checked as well; it takes no time.
     empty : float
         A span shorter than this fraction of its ends is empty.
     nearby : float
-        Jumps that are crossed late within this fraction of the span are as good as one.
+        Jumps crossed late within this fraction of the span count as one.
     recoveries : int
-        Jumps at one t that the QP solver takes over before they are crossed a little later.
+        Jumps at one t given to the QP solver before one is crossed slightly later.
+    turns : int
+        Convex problems in turn for a jump that is crossed as a whole.
+    turn, at_corner : float
+        To what they are solved, as a fraction of the usual corner, and how near a response is on a
+        corner then, as a fraction of its size.
     on_corner : float
-        A response stands on a corner within this fraction of its size.
+        A response within this fraction of its size of a corner is on it.
     beat : float
-        Seconds between two calls of a callback while nothing is new.
+        Seconds between two calls of a callback while there is nothing new.
     """
 
     again: float = 3.0
     at_least: float = 1.0
     level: float = 1e-10
     strain: float = 1e-3
-    few: int = 100
+    drowned: float = 1e9
+    small_n: int = 100
     small: int = 20_000
     empty: float = 1e-11
     nearby: float = 1e-8
     recoveries: int = 3
+    turns: int = 50
+    turn: float = 1e-9
+    at_corner: float = 1e-6
     on_corner: float = 1e-10
     beat: float = 0.1
+
+    def is_small(self, n: int, segments: int) -> bool:
+        """Whether the certificate takes no time worth saving."""
+        return n <= self.small_n and n * segments <= self.small

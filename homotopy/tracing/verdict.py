@@ -1,4 +1,4 @@
-"""Whether what was traced is proven, and what to say if not."""
+"""Whether the traced path is proven, and the error if it is not."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import attrs
 import numpy as np
 
 from homotopy.checkpoint import Trouble
-from homotopy.diagnosis import cause_of_trouble
+from homotopy.diagnosis import Point, cause_of_trouble
 from homotopy.errors import TraceError
 from homotopy.path import Path, Status
-from homotopy.path.certificate import proven_part
+from homotopy.path.certificate import holds, proven_part
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failure, Kind, Tracker
 
@@ -17,7 +17,7 @@ __all__ = ["Unproven", "declined", "is_proven"]
 
 
 class Unproven(TraceError):
-    """An attempt that led to nothing that can be proven; `traced` is where it led."""
+    """An attempt that cannot be proven; `traced` is the path it led to."""
 
     def __init__(self, message: str, traced: Path | None, *, no_optimum: bool = False) -> None:
         super().__init__(message)
@@ -26,20 +26,20 @@ class Unproven(TraceError):
 
     @classmethod
     def of(cls, error: TraceError) -> Unproven:
-        """An attempt that ended with `error`."""
+        """Make one from an attempt that ended with `error`."""
         claims = isinstance(error, Failure) and error.kind is Kind.NO_OPTIMUM
         path = error.path if isinstance(error.path, Path) else None
         return cls(str(error), path, no_optimum=claims)
 
     @classmethod
     def again(cls, trouble: Trouble) -> Unproven:
-        """The same as it was kept in a file."""
+        """Make one from what a checkpoint stored."""
         error = cls(trouble.message, None)
         error._trouble = trouble
         return error
 
     def trouble(self) -> Trouble:
-        """What is known of it; the proven part is worked out when first asked for."""
+        """Return what is known about it; the proven part is computed on the first call."""
         if self._trouble is None:
             path, self._traced = self._traced, None
             proven = None if path is None else proven_part(path, strict=True)
@@ -55,17 +55,15 @@ def is_proven(
     forced: bool,
     unsure: float | None,
 ) -> bool:
-    """Whether every point of a path holds: by the tracker's account of it, or where that leaves a
-    doubt by the certificate.
+    """Whether every point of a path is proven: by the tracker's error bound, or by the certificate
+    if that bound leaves a doubt.
 
-    A jump was not crossed where it is, or not by the tracker, if `forced`.  Points beyond t =
-    `unsure` have not been looked at.
+    `forced` means that the certificate decides: the problem is small, or a jump was not crossed at
+    its t, or not by the tracker.  Points beyond t = `unsure` have not been checked.
     """
-    n = path.problem.gram.size
-    small = n <= tolerances.few and n * len(path.segments) <= tolerances.small
     off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > tolerances.strain
-    if small or forced or off or _climbs(path, tolerances.level) or tracker.rests():
-        return path.certify().ok
+    if forced or off or _climbs(path, tolerances.level) or tracker.rests():
+        return holds(path)
     if unsure is None:
         return True
     start, (first, last) = path.segments.start, path.span
@@ -82,7 +80,7 @@ def _climbs(path: Path, level: float) -> bool:
 
 
 def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
-    """The error that a user sees: what is proven, and why there is no more."""
+    """Return the error for the user: what is proven, and why no more."""
     troubles = [attempt.trouble() for attempt in attempts]
     proven = [trouble.proven for trouble in troubles if trouble.proven is not None]
     path = max(proven, key=lambda p: abs(p.traced[1] - p.traced[0]), default=None)
@@ -90,15 +88,41 @@ def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
     why = None
     if any(trouble.no_optimum for trouble in troubles):
         why = problem.model.no_optimum(start if path is None else path.traced[1])
-    # What only one attempt says of the problem, and the model does not confirm, is not so.
+    # A claim that no optimum exists needs both attempts, or the model, to confirm it.
     trouble = min(troubles, key=lambda trouble: trouble.no_optimum)
     message = trouble.message
     if why is not None:
         message, status = f"{type(problem.model).__name__}: {why}", Status.NO_OPTIMUM
     elif not trouble.no_optimum:
-        size, t = tracker.size_of_u(), float(tracker.route.t)
-        cause = cause_of_trouble(problem, tracker.alpha, size, tracker.active, t)
-        message = f"{message}: {cause}"
+        here, last = _here(tracker, start), None if path is None else _last_point(tracker, path)
+        message = f"{message}: {cause_of_trouble(problem, here, last)}"
     error = TraceError(message)
     error.path = None if path is None else attrs.evolve(path, status=status)
     return error
+
+
+def _here(tracker: Tracker, start: float) -> Point:
+    """Return the point at which the tracker stopped: at `start`, if nothing is recorded."""
+    return Point(
+        t=float(tracker.route.t) if tracker.recorded() else start,
+        alpha=tracker.alpha,
+        u=tracker.u,
+        size=tracker.size_of_u(),
+        piece=tracker.piece,
+        active=tracker.active_index,
+    )
+
+
+def _last_point(tracker: Tracker, path: Path) -> Point:
+    """Return the last proven point."""
+    t, lines = path.traced[1], path.problem.polylines
+    u, piece = path.response(t), path.pieces(t)
+    bent = lines.curvature[np.arange(piece.size), piece // 2] > 0.0
+    return Point(
+        t=t,
+        alpha=path.alpha(t),
+        u=u,
+        size=np.maximum(tracker.size_of_u(), np.abs(u)),
+        piece=piece,
+        active=np.flatnonzero((piece % 2 == 1) | bent),
+    )

@@ -1,4 +1,4 @@
-"""Limits, callbacks and the progress bar: everything that looks at a trace from outside."""
+"""Limits, callbacks and the progress bar: everything that observes a trace from outside."""
 
 from __future__ import annotations
 
@@ -23,10 +23,17 @@ FOREVER = np.iinfo(np.int64).max
 
 @attrs.frozen
 class Progress:
-    """What a callback sees after each break-point, and meanwhile where one takes long.
+    """What a callback receives after each break-point, and in between if one takes long.
 
-    The objective is that at the start or, once there was a jump, just after the latest one (in
-    between it would take a product with all of Q); NaN where it is not known on the way.
+    Attributes
+    ----------
+    t : float
+        The end of the part traced so far.
+    breakpoints, jumps : int
+        How many there are so far.
+    objective : float
+        The objective at the start or, after a jump, just after the latest one (elsewhere it would
+        take a full product with Q); NaN if it is not known during the trace.
     """
 
     t: float
@@ -36,7 +43,7 @@ class Progress:
     _sweep: Sweep | None = attrs.field(default=None, repr=False, eq=False)
 
     def passed(self) -> Iterator[Passed]:
-        """The segments that are new since this was last asked for: t, alpha and b at their ends."""
+        """Yield the segments that are new since the last call: t, alpha and b at their ends."""
         return iter(()) if self._sweep is None else self._sweep.new()
 
 
@@ -44,17 +51,17 @@ Callback = Callable[[Progress], object]
 
 
 class Stopped(Exception):
-    """A limit or a callback ends the trace here."""
+    """A limit or a callback requested a stop."""
 
     def __init__(self, status: Status) -> None:
         self.status = status
 
 
 class Watch:
-    """Keeps to the limits and tells others how far the trace is.
+    """Enforces the limits and reports progress.
 
-    `ends` are those of the span that is traced, once they are known; `beat` are the seconds between
-    two calls of a callback while nothing is new.
+    `ends` is the span being traced, once it is known; `beat` is the number of seconds between two
+    calls of a callback while there is nothing new.
     """
 
     def __init__(
@@ -79,7 +86,7 @@ class Watch:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is a limit to keep to or a listener to tell."""
+        """Whether there is a limit to enforce or an observer to inform."""
         limited = np.isfinite(self.deadline) or np.isfinite(self.budget)
         return bool(self.bar is not None or self.callback is not None or limited)
 
@@ -88,30 +95,33 @@ class Watch:
         self.budget = time.monotonic() + seconds
 
     def read_from(self, first_piece: npt.NDArray[np.int64]) -> None:
-        """What the callback may read begins with these pieces."""
+        """Let the callback read the path from its first pieces on."""
         if self.callback is not None:
             self.sweep = Sweep(self.problem, self.tracker, first_piece)
 
     def begin(self, start: float, stop: float) -> None:
-        """The path begins."""
+        """Note the beginning of the path."""
         self.ends, tracker = (start, stop), self.tracker
         if self.callback is not None and not self.problem.unanchored(start).size:
             point = tracker.alpha, tracker.b, tracker.u
             self.first_objective = self.problem.objective(start, *point)
 
     def next_pause(self) -> int:
-        """The number of segments at which to look at the trace."""
+        """Return the number of segments at which to pause."""
         if self.callback is not None:
             return self.told + 1
         return FOREVER if self.max_breakpoints is None else self.max_breakpoints
 
     def look(self) -> None:
-        """Now and then, whatever is being done: keep to the time, let others know."""
+        """Called now and then, at any stage: enforce the time limits, report progress."""
         time_now = time.monotonic()
         if time_now > self.deadline:
             raise Stopped(Status.LIMIT)
         if time_now > self.budget:
-            raise TraceError("a second attempt took too long")
+            raise TraceError(
+                "the second attempt, which recomputes everything at every step, exceeded its time "
+                "limit"
+            )
         if self.ends is None or time_now - self.told_at < self.beat:
             return
         self.told_at = time_now
@@ -121,7 +131,7 @@ class Watch:
         self._call()
 
     def tell(self) -> None:
-        """At a break-point: let the callback see what is new, and stop where a limit is reached."""
+        """At a break-point: call the callback with what is new, and stop if a limit is reached."""
         limit = self.max_breakpoints
         if self.tracker.cursor.segments > self.told:
             self.told, self.told_at = int(self.tracker.cursor.segments), time.monotonic()
@@ -137,7 +147,7 @@ class Watch:
     def _call(self) -> None:
         if self.callback is None or self.ends is None:
             return
-        rec = self.tracker.rec
+        rec = self.tracker.record
         t = (
             float(rec.segment[self.tracker.cursor.segments - 1].stop)
             if self.tracker.cursor.segments
@@ -154,16 +164,16 @@ class Watch:
             raise Stopped(Status.CALLBACK)
 
     def _objective(self) -> float:
-        """That after the latest jump, as recorded, or at the start."""
+        """Return the objective after the latest jump, as recorded, or at the start."""
         jumps = int(self.tracker.cursor.jumps)
         if not jumps:
             return self.first_objective
-        latest = self.tracker.rec.jump[jumps - 1]
+        latest = self.tracker.record.jump[jumps - 1]
         constant = self.problem.model.objective_constant(float(latest.t))
         return self.problem.sign * float(latest.after) + constant
 
     def arrive(self) -> None:
-        """The path is whole."""
+        """Note that the path is complete."""
         if self.bar is not None:
             self.bar.update_to(1.0)
 

@@ -1,10 +1,10 @@
-"""The compiled core: it takes a point from break-point to break-point along a route.
+"""The compiled core: it moves a point from break-point to break-point along a route.
 
-`state` says what it works on, `tolerances` what it takes for zero.  Read `follow` first: look,
+`state` defines what it works on, `tolerances` what counts as zero.  Read `follow` first: look,
 choose (`ties`), pivot (`pivots`, with `pieces`, `independence`, `leaving` and `exchange`), aim
-(`rates`, `factor`), step, record; `crossing` takes it across jumps, `proof` tells how far it is off
-and corrects it, by the `sizes` of its terms; `windows` spare it coordinates that are far from
-everything, `tracker` owns it all.
+(`rates`, `factor`), step, record.  `crossing` crosses jumps; `proof` bounds the error and corrects
+it, using the `sizes` of the terms; `windows` skip coordinates that are far from every corner;
+`tracker` owns it all.
 """
 
 from homotopy.tracker.outcomes import Failed, Failure, Kind, OnRidge, Outcome, Wants

@@ -1,4 +1,4 @@
-"""How the core is compiled: everything within `run`, in one go."""
+"""How the core is compiled: as one unit, inside `run`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["OUTER", "PART", "SUM", "source_digest"]
 
 
 def source_digest() -> str:
-    """A name for the present source of the core."""
+    """Return a digest of the present source of the core."""
     files = sorted(FilePath(__file__).parent.glob("*.py"))
     others = [FilePath(str(module.__file__)) for module in (products, options, reference)]
     return digest([*files, *others])

@@ -1,17 +1,17 @@
 """The D-step: crossing a discontinuity.
 
-At a jump the coordinates that press on the jump corner change side.  For fixed t the branch of
-each flipped coordinate is translated vertically by ``mu * lift_i``, ``lift_i`` being the height
-of alpha_i above its new slope, so that the present point is optimal at mu = 1; `follow` takes mu
-to 0 with every coordinate kept to its own convex branch (at a jump corner it is *pinned*, its alpha
-unbounded on the far side).  Those that end pinned are flipped in turn, until none is.  The
+At a jump the coordinates that press on the jump corner change side.  At fixed t the branch of each
+flipped coordinate is translated vertically by ``mu * lift_i``, where ``lift_i`` is the height of
+alpha_i above its new slope, so that the present point is optimal at mu = 1.  `follow` takes mu to 0
+with every coordinate kept on its own convex branch (at a jump corner it is *pinned*, its alpha
+unbounded on the far side).  Coordinates that end pinned are flipped in turn, until none is.  The
 objective never rises, because the point left behind is feasible for the new partition.
 
-On degenerate data a flip may move nothing: several partitions share one response, and which of
-them the path takes is decided by what happens *ahead* of t.  A partition that comes back at the
-same t with the response unmoved is the sign of it.  From then on pinned coordinates are judged
-after a turn in the direction of travel, walls moving with t: the one-sided derivative of the
-objective then falls with every flip, and no partition returns.
+On degenerate data a flip may move nothing: several partitions share one response, and what happens
+*ahead* of t decides which of them the path takes.  The sign of this is a partition that recurs at
+the same t with an unmoved response.  From then on pinned coordinates are judged after a turn in the
+direction of travel, with walls moving with t: the one-sided derivative of the objective then falls
+with every flip, and no partition recurs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
     ASK,
-    BY_TURN,
+    BY_DIRECTION,
     FLIPPING,
     FULL,
     GO,
@@ -48,7 +48,7 @@ from homotopy.tracker.windows import alpha_now, close_window, widen
 
 __all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
 
-# Room in the log for a round of flips, beyond two entries for each of them.
+# Space in the log for a round of flips, in addition to two entries for each of them.
 JUMP_ROOM = 64
 
 
@@ -56,62 +56,62 @@ JUMP_ROOM = 64
 
 
 @njit(**PART)
-def fence_excused(core):  # type: ignore[no-untyped-def]
-    """Give coordinates excused from their corners their corners back."""
-    here, event = core.here, core.event
-    if event.excused:
-        for i in range(here.u.size):
-            if here.spot[i].excused:
-                here.spot[i].excused = 0
+def restore_corners(core):  # type: ignore[no-untyped-def]
+    """Stop ignoring the corners of any coordinate."""
+    coords, event = core.coords, core.event
+    if event.ignored:
+        for i in range(coords.u.size):
+            if coords.status[i].ignores_corners:
+                coords.status[i].ignores_corners = 0
                 set_fence(core, i)
-        event.excused = 0
+        event.ignored = 0
 
 
 @njit(**PART)
 def go_across(core):  # type: ignore[no-untyped-def]
-    """From here on t stands still and mu goes from 1 to 0; nothing is lifted yet."""
-    act, mov, route = core.act, core.mov, core.route
+    """Switch to the route across: t is fixed and mu goes from 1 to 0; nothing is lifted yet."""
+    active, motion, route = core.active, core.motion, core.route
     system, event, scope = core.system, core.event, core.scope
-    if scope.window == BY_TURN:
+    if scope.window == BY_DIRECTION:
         close_window(core)
-    fence_excused(core)
+    restore_corners(core)
     route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
     route.tau = route.mu = route.start = 1.0
     route.stop, route.sign = 0.0, -1.0
     system.mass_across = system.square_across = 0.0
-    for k in range(mov.across.size):
-        mov.across[k] = 0.0
-    for c in range(act.column.size):
-        act.column[c].across = act.column[c].target_rate = 0.0
+    for k in range(motion.across.size):
+        motion.across[k] = 0.0
+    for c in range(active.column.size):
+        active.column[c].across = active.column[c].target_rate = 0.0
     system.solved = system.rated = event.fresh = 0
     system.ready = min(system.ready, 1)
 
 
 @njit(**PART)
 def go_along(core, pin):  # type: ignore[no-untyped-def]
-    """From here on t moves; the pull of the moving slopes is taken up where it was left, and only
-    those that changed piece meanwhile need seeing to."""
-    form, here, act, route = core.form, core.here, core.act, core.route
+    """Switch to the route along: t moves.  The pull of the moving slopes continues from where it
+    was left; only coordinates that changed piece meanwhile need an update."""
+    form, coords, active, route = core.form, core.coords, core.active, core.route
     fixed, system, event, scope = core.fixed, core.system, core.event, core.scope
-    if scope.window == BY_TURN:
+    if scope.window == BY_DIRECTION:
         close_window(core)
-    fence_excused(core)
+    restore_corners(core)
     route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
     route.tau, route.start, route.stop = route.t, route.first, route.last
     route.sign = 1.0 if route.last > route.first else -1.0
-    for c in range(act.column.size):
-        act.column[c].target_rate = act.column[c].moves
+    for c in range(active.column.size):
+        active.column[c].target_rate = active.column[c].moves
     system.solved = system.rated = event.fresh = 0
     system.ready = min(system.ready, 1)
     while event.touched:
-        i = here.few[event.touched - 1]
-        change = flat_rate(core, i) - here.spot[i].carried
+        i = coords.touched[event.touched - 1]
+        change = flat_rate(core, i) - coords.status[i].carried
         if change != 0.0:
             if fixed.mode == ROWS and form.slot[i] < 0:
                 event.want = i
                 return MISSING
             pull_on(core, i, change)
-        here.spot[i].touched = 0
+        coords.status[i].touched = 0
         event.touched -= 1
     return GO
 
@@ -121,31 +121,31 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def forget(core):  # type: ignore[no-untyped-def]
-    """The partitions seen at this t: none but the present one."""
-    mov, jumping = core.mov, core.jumping
-    mov.seen[0] = jumping.hash
+    """Forget all partitions seen at this t but the present one."""
+    motion, jumping = core.motion, core.jumping
+    motion.seen[0] = jumping.hash
     jumping.seen, jumping.ahead = 1, 0
 
 
 @njit(**PART)
 def begin_jump(core):  # type: ignore[no-untyped-def]
-    """Write down the point before the jump, and who presses on its corner."""
-    here, act, mov, rec = core.here, core.act, core.mov, core.rec
+    """Record the point before the jump, and the coordinates that press on its corner."""
+    coords, active, motion, record = core.coords, core.active, core.motion, core.record
     route, system, event, jumping = core.route, core.system, core.event, core.jumping
     cursor, tol = core.cursor, core.tol
-    if system.actives + system.idles > mov.kept_index.size:
+    if system.actives + system.dependents > motion.kept_index.size:
         return FULL
     if (
-        rec.jump.size <= cursor.jumps + 1
-        or cursor.logged + 2 * event.walls + JUMP_ROOM >= rec.log.size
+        record.jump.size <= cursor.jumps + 1
+        or cursor.logged + 2 * event.walls + JUMP_ROOM >= record.log.size
     ):
         return RECORD_FULL
     seal(core)
     if cursor.recording and cursor.segments == 0:
-        # The path begins with a jump: what was before it is one point.
+        # The path begins with a jump: record one point before it.
         begin_segment(core)
         end_segment(core, np.int64(0))
-    jump = rec.jump[cursor.jumps]
+    jump = record.jump[cursor.jumps]
     if jumping.crossings == 0 or jump.t != route.t:
         jumping.crossings = 0
         forget(core)
@@ -157,70 +157,84 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
         cursor.steps,
         0,
     )
-    # Each is shown with where it goes: 2 i, and 1 more if to the right.
+    # Each is coded with its destination: 2 i, plus 1 if to the right.
     jumping.flips = jumping.pressing = event.walls
     for q in range(event.walls):
-        mov.flips[q] = here.tied[here.tied.size - 1 - q]
-    sort(mov.flips, jumping.flips)
+        motion.flips[q] = coords.tied[coords.tied.size - 1 - q]
+    sort(motion.flips, jumping.flips)
     jumping.kept = system.actives
     for k in range(system.actives):
-        mov.kept_index[k], mov.kept_alpha[k] = act.index[k], here.alpha[act.index[k]]
-    if system.idles:
-        for i in range(here.u.size):
-            if here.spot[i].idle:
-                mov.kept_index[jumping.kept], mov.kept_alpha[jumping.kept] = i, here.alpha[i]
+        motion.kept_index[k], motion.kept_alpha[k] = active.index[k], coords.alpha[active.index[k]]
+    if system.dependents:
+        for i in range(coords.u.size):
+            if coords.status[i].dependent:
+                motion.kept_index[jumping.kept], motion.kept_alpha[jumping.kept] = (
+                    i,
+                    coords.alpha[i],
+                )
                 jumping.kept += 1
-    for c in range(act.column.size):
-        act.column[c].kept = act.column[c].b
-    keep(core, mov.before)
-    keep(core, mov.last)
+    for c in range(active.column.size):
+        active.column[c].kept = active.column[c].b
+    keep(core, motion.before)
+    keep(core, motion.last)
     jumping.before = objective(core)
     jumping.in_jump, jumping.asked = FLIPPING, 0
-    if jumping.crossings > tol.probes + here.u.size:
+    if jumping.crossings > tol.probes + coords.u.size:
         return STUCK
     return GO
 
 
 @njit(**PART)
 def flip(core):  # type: ignore[no-untyped-def]
-    """Those in ``mov.flips`` change side, lifted to where they stand."""
-    lines, here, act, mov = core.lines, core.here, core.act, core.mov
-    rec, fixed, system, event = core.rec, core.fixed, core.system, core.event
+    """Let the coordinates in ``motion.flips`` change side, lifted to where they are."""
+    polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
+    record, fixed, system, event = core.record, core.fixed, core.system, core.event
     jumping, cursor = core.jumping, core.cursor
     if fixed.asks and not jumping.asked:
         widen(core)
         return ASK
     for q in range(jumping.flips):
-        code = ready_for(core, mov.flips[q] // 2)
+        code = ready_for(core, motion.flips[q] // 2)
         if code != GO:
             return code
-    if system.actives + jumping.flips + 1 >= act.index.size:
+    if system.actives + jumping.flips + 1 >= active.index.size:
         return FULL
-    if jumping.rounds > core.tol.flip_rounds + here.u.size:
+    if jumping.rounds > core.tol.flip_rounds + coords.u.size:
         return STUCK
-    if cursor.logged + 2 * jumping.flips + JUMP_ROOM >= rec.log.size:
+    if (
+        jumping.may_leave
+        and not jumping.by_solver
+        and (
+            jumping.flips > core.tol.crowd
+            or cursor.steps - jumping.jump_steps
+            > core.tol.steps + core.tol.jump_each * coords.u.size
+        )
+    ):
+        # Coordinates would cross a few at a time.
+        return STUCK
+    if cursor.logged + 2 * jumping.flips + JUMP_ROOM >= record.log.size:
         return RECORD_FULL
     jumping.rounds += 1
     jumping.asked = 0
     for q in range(jumping.flips):
-        i = mov.flips[q] // 2
-        here.alpha[i] = alpha_now(core, i)
+        i = motion.flips[q] // 2
+        coords.alpha[i] = alpha_now(core, i)
     go_across(core)
     for q in range(jumping.flips):
-        i, right = mov.flips[q] // 2, mov.flips[q] % 2
-        j = here.spot[i].piece // 2
-        if here.spot[i].piece % 2 == 1:
+        i, right = motion.flips[q] // 2, motion.flips[q] % 2
+        j = coords.status[i].piece // 2
+        if coords.status[i].piece % 2 == 1:
             j += right
-            here.u[i] = corner_now(core, i, here.spot[i].piece // 2)
+            coords.u[i] = corner_now(core, i, coords.status[i].piece // 2)
         else:
             j += 1 if right else -1
-        u = here.u[i] + here.spot[i].miss
+        u = coords.u[i] + coords.status[i].miss
         to_slope(core, i, j)
-        # With its lift it stands where it stood.
-        here.u[i], here.spot[i].miss = u, 0.0
-        lift = here.alpha[i] - slope_value(core, i, j, here.u[i])
-        here.fence[i].lift = lift
-        if lines.slope[i, j].bend == 0.0:
+        # With its lift the point does not move.
+        coords.u[i], coords.status[i].miss = u, 0.0
+        lift = coords.alpha[i] - slope_value(core, i, j, coords.u[i])
+        coords.fence[i].lift = lift
+        if polylines.slope[i, j].bend == 0.0:
             pull_on(core, i, lift)
     system.solved = system.rated = event.fresh = 0
     system.ready = min(system.ready, 1)
@@ -229,44 +243,50 @@ def flip(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def press(core, release):  # type: ignore[no-untyped-def]
-    """Those pinned, into ``mov.flips``; with `release` only those whose alpha is beyond its slope,
-    and how many just touch is returned."""
-    here, act, mov, system, jumping = core.here, core.act, core.mov, core.system, core.jumping
+def list_pinned(core, release):  # type: ignore[no-untyped-def]
+    """List the pinned coordinates in ``motion.flips``.  With `release`, list only those whose alpha
+    is beyond its slope, and return how many just touch it."""
+    coords, active, motion, system, jumping = (
+        core.coords,
+        core.active,
+        core.motion,
+        core.system,
+        core.jumping,
+    )
     jumping.flips, touching = 0, 0
     for k in range(system.actives):
-        i = act.index[k]
-        spot = here.spot[i]
-        if spot.side == 0:
+        i = active.index[k]
+        status = coords.status[i]
+        if status.side == 0:
             continue
-        left = spot.side < 0
-        corner = spot.piece // 2
+        left = status.side < 0
+        corner = status.piece // 2
         u = corner_now(core, i, corner)
         value = slope_value(core, i, corner if left else corner + 1, u)
-        if release and abs(here.alpha[i] - value) <= near_a_of(core, i, 0.0):
+        if release and abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0):
             touching += 1
             continue
-        mov.flips[jumping.flips] = 2 * i + (1 if left else 0)
+        motion.flips[jumping.flips] = 2 * i + (1 if left else 0)
         jumping.flips += 1
-    sort(mov.flips, jumping.flips)
+    sort(motion.flips, jumping.flips)
     return touching
 
 
 @njit(**PART)
 def let_go(core):  # type: ignore[no-untyped-def]
-    """Coordinates pinned that just touch their slope go back to it."""
-    here, act, system = core.here, core.act, core.system
-    while press(core, np.int64(1)):
+    """Move pinned coordinates that just touch their slope back onto it."""
+    coords, active, system = core.coords, core.active, core.system
+    while list_pinned(core, np.int64(1)):
         for k in range(system.actives):
-            i = act.index[k]
-            spot = here.spot[i]
-            if spot.side == 0:
+            i = active.index[k]
+            status = coords.status[i]
+            if status.side == 0:
                 continue
-            corner = spot.piece // 2
-            j = corner if spot.side < 0 else corner + 1
+            corner = status.piece // 2
+            j = corner if status.side < 0 else corner + 1
             u = corner_now(core, i, corner)
             value = slope_value(core, i, j, u)
-            if abs(here.alpha[i] - value) <= near_a_of(core, i, 0.0):
+            if abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0):
                 code = ready_for(core, i)
                 if code != GO:
                     return code
@@ -277,23 +297,23 @@ def let_go(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def end_round(core):  # type: ignore[no-untyped-def]
-    """mu is 0: nothing is lifted any more; list what is pinned."""
-    here, mov, rec, route = core.here, core.mov, core.rec, core.route
+    """End a round at mu = 0: remove all lifts, and list the pinned coordinates."""
+    coords, motion, record, route = core.coords, core.motion, core.record, core.route
     jumping, cursor, tol = core.jumping, core.cursor, core.tol
     for q in range(cursor.logged - jumping.jump_log):
-        here.fence[rec.log[jumping.jump_log + q].i].lift = 0.0
+        coords.fence[record.log[jumping.jump_log + q].i].lift = 0.0
     code = let_go(core)
     if code != GO:
         return code
-    if moved_from(core, mov.last, tol.same):
+    if moved_from(core, motion.last, tol.same):
         forget(core)
-        keep(core, mov.last)
+        keep(core, motion.last)
     else:
         for q in range(jumping.seen):
-            if mov.seen[q] == jumping.hash:
+            if motion.seen[q] == jumping.hash:
                 jumping.ahead = 1
-        if jumping.seen < mov.seen.size:
-            mov.seen[jumping.seen] = jumping.hash
+        if jumping.seen < motion.seen.size:
+            motion.seen[jumping.seen] = jumping.hash
             jumping.seen += 1
     ahead = jumping.ahead and route.t != route.last
     jumping.in_jump = AHEAD if ahead else (FLIPPING if jumping.flips else RETURNING)
@@ -302,8 +322,8 @@ def end_round(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def look_ahead(core):  # type: ignore[no-untyped-def]
-    """Who would be pinned just past t?"""
-    mov, event, jumping = core.mov, core.event, core.jumping
+    """Find the coordinates that would be pinned just past t."""
+    motion, event, jumping = core.motion, core.event, core.jumping
     code = go_along(core, np.int64(1))
     if code != GO:
         return code
@@ -312,25 +332,25 @@ def look_ahead(core):  # type: ignore[no-untyped-def]
     if code == UNBOUNDED and not event.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
         jumping.flips = 1
-        mov.flips[0] = 2 * event.want + (1 if event.way > 0 else 0)
+        motion.flips[0] = 2 * event.want + (1 if event.way > 0 else 0)
         jumping.in_jump = FLIPPING
         return GO
     if code != GO:
         return code
-    press(core, np.int64(0))
+    list_pinned(core, np.int64(0))
     jumping.in_jump = FLIPPING if jumping.flips else RETURNING
     return GO
 
 
 @njit(**PART)
 def end_jump(core):  # type: ignore[no-untyped-def]
-    """Write the jump down and take up the path."""
-    here, mov, rec, route = core.here, core.mov, core.rec, core.route
+    """Record the jump and continue along the path."""
+    coords, motion, record, route = core.coords, core.motion, core.record, core.route
     event, jumping, cursor, tol = core.event, core.jumping, core.cursor, core.tol
     code = go_along(core, np.int64(0))
     if code != GO:
         return code
-    jump = rec.jump[cursor.jumps]
+    jump = record.jump[cursor.jumps]
     jump.before, jump.after = jumping.before, objective(core)
     jump.rounds, jump.steps, jump.solver = (
         jumping.rounds,
@@ -338,15 +358,26 @@ def end_jump(core):  # type: ignore[no-untyped-def]
         jumping.solved_by,
     )
     jump.log_end = cursor.logged
-    jump.moved = moved_from(core, mov.before, tol.moved)
-    event.linger += 2
-    still = not moved_from(core, mov.before, tol.same)
+    jump.moved = moved_from(core, motion.before, tol.moved)
+    event.stay_number += 2
+    still = not moved_from(core, motion.before, tol.same)
     if still and jumping.pressing == 1:
-        # One whose flip moved nothing rests as long as it stands on its corner.  (Where several
-        # flipped at once they may have balanced each other: each may still be tried alone.)
+        # A coordinate whose flip moved nothing may rest as long as it is on its corner.  (Several
+        # that flipped at once may have balanced each other: each may still be tried alone.)
         for q in range(cursor.logged - jumping.jump_log):
-            here.spot[rec.log[jumping.jump_log + q].i].resting = event.linger
+            coords.status[record.log[jumping.jump_log + q].i].jump_stay = event.stay_number
     cursor.jumps += 1
-    rec.jump[cursor.jumps].t = route.t
+    record.jump[cursor.jumps].t = route.t
+    if fallen(core):
+        cursor.due = 0
     jumping.in_jump = ON_WAY
     return GO
+
+
+@njit(**PART)
+def fallen(core):  # type: ignore[no-untyped-def]
+    """Whether the jump has left behind the rounding of much larger alphas."""
+    coords, mass = core.coords, 0.0
+    for i in range(coords.u.size):
+        mass += coords.status[i].length * abs(alpha_now(core, i))
+    return core.sizes.mass > core.tol.fallen * mass

@@ -1,5 +1,5 @@
-"""How far a point is off, and its correction: u recomputed from alpha, sizes measured, the residual
-solved for.
+"""The error of a point, and its correction: recompute u from alpha, measure sizes, solve for the
+residual.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class Exactness(Factoring):
-    """Recomputes, measures and corrects."""
+    """Recomputes, measures and corrects the point."""
 
     def write_alpha(self) -> None:
-        """alpha of the flat coordinates: it is the value of their slope."""
+        """Write alpha of the flat coordinates, the value of their slope."""
         j = self.piece // 2
-        slope = self.lines.slope[self._every, j]
+        slope = self.polylines.slope[self._every, j]
         flat = (self.piece % 2 == 0) & (slope.bend == 0.0)
         value = slope.at + slope.rate * self.route.t + self.lift * self.route.mu
         self.alpha[flat] = value[flat]
 
     @QUIET
     def refresh(self) -> None:
-        """Recompute u from alpha, and the sizes that tolerances are made of."""
+        """Recompute u from alpha, and the sizes from which tolerances are made."""
         scope = self.scope
         self.write_alpha()
         if self._phi is None:
@@ -49,14 +49,14 @@ class Exactness(Factoring):
         self.u[:] = product + self.border @ self.b
         self._imply()
         self._measure(square)
-        self.here.near[:] = self._every
+        self.coords.near[:] = self._every
         scope.looked, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
         self.system.rated = self.event.fresh = 0
 
     def _made_by_alpha(self) -> Array:
-        """w: what alpha makes it, or as it was followed where alpha, rounded, cannot tell them
-        apart."""
-        phi, own = self._phi, self.mov.w
+        """Return w, computed from alpha; entries that agree with the tracked w up to the rounding
+        of alpha keep the tracked value."""
+        phi, own = self._phi, self.motion.w
         w = np.asarray(phi.T @ self.alpha)
         if self.sizes.own_w:
             known = (
@@ -68,25 +68,25 @@ class Exactness(Factoring):
         return w
 
     def _imply(self) -> None:
-        """On slanted pieces u is where alpha says; see `rates.imply`."""
-        spot = self.here.spot
+        """Set u on slanted pieces to the value given by alpha; see `nearness.imply`."""
+        status = self.coords.status
         if self.fixed.slanted:
-            spot.miss[:] = 0.0
-            bent = np.flatnonzero(spot.bend)
-            slope = self.lines.slope[bent, self.piece[bent] // 2]
+            status.miss[:] = 0.0
+            bent = np.flatnonzero(status.bend)
+            slope = self.polylines.slope[bent, self.piece[bent] // 2]
             lift = (self.lift[bent] + slope.bend * self.shift[bent]) * self.route.mu
             value = slope.at + slope.rate * self.route.t + lift
             place = (value - self.alpha[bent]) / slope.bend
-            spot.miss[bent], self.u[bent] = self.u[bent] - place, place
+            status.miss[bent], self.u[bent] = self.u[bent] - place, place
 
     def _measure(self, square: float) -> None:
-        """The sizes that tolerances are made of, and how far the point and the factor are off;
-        `square` is ``|w|^2``."""
+        """Measure the sizes from which tolerances are made, and the errors of the point and of the
+        factor; `square` is ``|w|^2``."""
         t = float(self.route.t) if self._started and not self.route.settling else self._settling_at
         if self._corners_at is None or (self._corners_move and self._corners_at != t):
             self._corners_at = t
-            work, scale = self.win.sums, float(self.sizes.size_scale)
-            corner_sizes(self.model_lines.corner, self.here.spot, work, t, scale)
+            work, scale = self.window.sums, float(self.sizes.size_scale)
+            corner_sizes(self.model_polylines.corner, self.coords.status, work, t, scale)
         self.sizes.length = np.sqrt(max(square, 0.0))
         self.column.target[:] = self.problem.target(t)
         self._phase(state.MEASURING)
@@ -95,68 +95,70 @@ class Exactness(Factoring):
         return np.maximum(self.size_of_u(), TINY)
 
     def usual_alpha(self) -> Array:
-        """What alpha of each coordinate is like: its slopes, or what moves its response by its
+        """Return the usual size of each alpha: its slopes, or what moves its response by its
         scale."""
-        spot = self.here.spot
+        status = self.coords.status
         size = np.divide(
-            self.size_of_u(), spot.own, out=np.full(spot.size, INF), where=spot.own > 0
+            self.size_of_u(), status.own, out=np.full(status.size, INF), where=status.own > 0
         )
-        most = np.minimum(size, np.where(spot.height > 0.0, spot.height, INF))
+        most = np.minimum(size, np.where(status.height > 0.0, status.height, INF))
         return np.asarray(np.where(np.isfinite(most), most, 0.0))
 
     @property
     def off(self) -> float:
-        """How far the point is off, in parts of what is allowed (`homotopy.tracker.proof`), when u
+        """The error of the point, relative to the error allowed (`homotopy.tracker.proof`), when u
         was last recomputed."""
         return float(self.sizes.off)
 
     def rests(self) -> bool:
-        """Whether a free coordinate stands on a jump corner, where none can stay for long."""
-        corner = self.model_lines.corner
+        """Whether a free coordinate is on a jump corner, where none can stay for long."""
+        corner = self.model_polylines.corner
         if not np.any(corner.kind == JUMP):
             return False
         away = np.abs(corner.at + corner.rate * self.route.t - self.u[:, None])
-        near = self.tolerances.near * np.maximum(np.abs(self.u), self.here.fence.scale)[:, None]
+        near = self.tolerances.near * np.maximum(np.abs(self.u), self.coords.fence.scale)[:, None]
         return bool(np.any((corner.kind == JUMP) & (away <= near)))
 
     def correct(self) -> bool:
-        """Recompute u and solve for what it is off by; True where nothing is left of it."""
+        """Recompute u and solve for its error; return whether the error is gone."""
         tol = self.tolerances
         self.refresh()
-        # What was updated with every pivot is made anew.
+        # Recompute what was updated with every pivot.
         self.system.ready = 0
         if self.sizes.factor_off > tol.drifted:
             self.rebuild(0.0)
             self.refresh()
-        first = off = self.off
+        off, first = self.off, float(self.sizes.bound)
+        before = off
         for _ in range(tol.patience.corrections):
             if off <= tol.refine or not self.system.actives:
                 break
             last = off
             off = self._sharpened()
             if off > tol.repair and not off < 0.5 * last:
-                # An alpha is in the way: it leaves its knot.
+                # An alpha is in the way: let it leave its knot.
                 self._phase(state.REFINING)
                 self.refresh()
                 off = self.off
             if not off < 0.5 * last:
                 break
-        if self.jumping.in_jump == state.ON_WAY and self.route.along:
+        # (A correction that makes it worse is no better end of the segment.)
+        if off <= before and self.jumping.in_jump == state.ON_WAY and self.route.along:
             self.mend_end()
-        self.doubt = max(self.doubt, first, off)
+        self.doubt = max(self.doubt, first, float(self.sizes.bound))
         return off <= tol.repair
 
     def off_on_arrival(self) -> float:
-        """How far the end of the path may be off before it is corrected: flat coordinates have come
-        to the end of the span, active ones to within `Tolerances.arrival` of it."""
+        """Return the error that the end of the path may have before correction: flat coordinates
+        are at the end of the span, active ones within `Tolerances.arrival` of it."""
         column = self.column
         ahead = self.tolerances.arrival * max(abs(self.route.first), abs(self.route.last))
         ahead = ahead * np.abs(column.along - column.target_rate)
         return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
     def _sharpened(self) -> float:
-        """Solve for what the point is off by, and undo that if it is no better; return how far it
-        is off then."""
+        """Solve for the error of the point, and undo that if it does not help; return the error
+        that remains."""
         alpha, b, off = self.alpha.copy(), self.b, self.off
         self._phase(state.SHARPENING)
         self.refresh()
@@ -166,10 +168,10 @@ class Exactness(Factoring):
         return self.off
 
     def _interval(self) -> int:
-        """Steps between two recomputations of u: one of them costs as much as that of ten."""
+        """Return the number of steps until u is recomputed, which costs about ten steps."""
         sizes, patience = self.sizes, self.tolerances.patience
         if sizes.most_mass > patience.fallen * sizes.mass:
-            # Rounding of alphas that were much larger counts by now: it is taken back while small.
+            # The rounding of alphas that were much larger matters by now: remove it while small.
             sizes.most_mass = sizes.mass
             return patience.often
         moved = np.count_nonzero(self.alpha) / max(self.system.actives, 1)
@@ -177,39 +179,39 @@ class Exactness(Factoring):
         # On small problems it costs next to nothing.
         most = int(least * np.clip(self.u.size / patience.usual_n, 1.0, patience.stretch))
         if self._phi is not None:
-            # Windows by place recompute w and u whenever they end.
+            # Windows by distance recompute w and u whenever they end.
             most = max(most, self.u.size // patience.per_look)
         return int(np.clip(patience.recomputing * moved, least, most))
 
     def load_model(self, start: float, stop: float) -> None:
-        """Take up the model's polylines between two t of the span, with scales and losses."""
+        """Load the model's polylines between two t of the span, with scales and losses."""
         problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
         self.set_scales((start, stop))
-        self.model_lines = self.model_lines._replace(
+        self.model_polylines = self.model_polylines._replace(
             terms=loss_terms(problem, start, stop, self.tolerances)
         )
         self.route.first, self.route.last = start, stop
         self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
-        self.use(self.model_lines)
+        self.use(self.model_polylines)
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
-        """The scales of u and alpha of each coordinate (see `tolerances`)."""
+        """Set the scales of u and alpha of each coordinate (see `tolerances`)."""
         sizes = self.sizes
         if ends == self._scaled:
             return
         self._scaled = ends
         base, height = scales(self.problem, ends, self.tolerances)
-        self.here.spot.slope[:] = height
+        self.coords.status.slope[:] = height
         for name, values in (("size_scale", base), ("height", height)):
             real = values[values > 0.0]
             setattr(self.sizes, name, float(np.median(real)) if real.size else 0.0)
         if sizes.size_scale == 0.0:
-            # With every corner at 0 the scale is what alpha can do to u.
+            # If every corner is 0, the scale is what alpha can do to u.
             heaviest = float(self.gram.sizes.max())
             possible = max(float(np.abs(self.u).max()), heaviest * sizes.height)
             sizes.size_scale = possible or 1.0
-        # Where all corners are 0 they were measured by the scale before.
+        # If all corners are 0, they were measured with the previous scale.
         self._corners_at = None
         self._measure(sizes.length**2)
         if sizes.height == 0.0:

@@ -1,4 +1,4 @@
-"""A column that depends on the active ones: follow the null direction until one of them leaves."""
+"""Exchange: if a column depends on the active ones, follow the null direction until one leaves."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["exchange"]
 
 @njit(**SUM)
 def null_direction(core, i):  # type: ignore[no-untyped-def]
-    """The motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the border
-    equations where they are while alpha_i rises at rate 1."""
-    here, act, system = core.here, core.act, core.system
+    """Compute the motion of alpha_A (``work[1]``) and b (``column.rate``) that keeps u_A and the
+    border equations constant while alpha_i rises at rate 1."""
+    coords, active, system = core.coords, core.active, core.system
     size = system.actives
     pivot_of(core, i, 0.0)
     if system.ready < 2:
         prepare(core)
-    x = act.work[0]
+    x = active.work[0]
     for k in range(size):
         x[k] = -x[k]
-    for c in range(act.column.size):
-        act.column[c].short = here.border[i, c]
-    finish(core, x, act.work[1])
+    for c in range(active.column.size):
+        active.column[c].short = coords.border[i, c]
+    finish(core, x, active.work[1])
     for _ in range(core.tol.solutions):
         if not sharpen_null(core, i):
             break
@@ -46,54 +46,54 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def sharpen_null(core, i):  # type: ignore[no-untyped-def]
-    """Correct the null direction by what it moves that should stay; False where that is rounding.
+    """Correct the null direction by its residual; return False if that is only rounding.
 
-    Its length times that error is what the path would break by.
+    The path would break by its length times that residual.
     """
-    form, here, act = core.form, core.here, core.act
-    mov, fixed, system, tol = core.mov, core.fixed, core.system, core.tol
-    size, left, v, by = system.actives, act.work[0], act.work[1], act.work[2]
-    mass, enough = math.sqrt(abs(here.spot[i].own)), True
+    form, coords, active = core.form, core.coords, core.active
+    motion, fixed, system, tol = core.motion, core.fixed, core.system, core.tol
+    size, left, v, by = system.actives, active.work[0], active.work[1], active.work[2]
+    mass, enough = math.sqrt(abs(coords.status[i].own)), True
     if fixed.mode != ROWS:
-        for c in range(mov.dw.size):
-            mov.dw[c] = 0.0
+        for c in range(motion.dw.size):
+            motion.dw[c] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], v[k], mov.dw)
-        add_row(core, fixed.mode, i, 1.0, mov.dw)
+            add_row(core, fixed.mode, active.index[k], v[k], motion.dw)
+        add_row(core, fixed.mode, i, 1.0, motion.dw)
     for k in range(size):
-        mass += abs(v[k]) * math.sqrt(abs(here.spot[act.index[k]].own))
-    for c in range(act.column.size):
-        column = act.column[c]
-        short = here.border[i, c]
+        mass += abs(v[k]) * math.sqrt(abs(coords.status[active.index[k]].own))
+    for c in range(active.column.size):
+        column = active.column[c]
+        short = coords.border[i, c]
         for k in range(size):
-            short += v[k] * here.border[act.index[k], c]
-        column.rest, column.short = column.rate, short
+            short += v[k] * coords.border[active.index[k], c]
+        column.former_rate, column.short = column.rate, short
     for k in range(size):
-        j, total, imbalance = act.index[k], 0.0, 0.0
-        terms = math.sqrt(abs(here.spot[j].own)) * mass
+        j, total, imbalance = active.index[k], 0.0, 0.0
+        terms = math.sqrt(abs(coords.status[j].own)) * mass
         if fixed.mode != ROWS:
-            total = response(core, j, mov.dw)
+            total = response(core, j, motion.dw)
         else:
             store, own = form.store, form.slot[j]
             total = store[own, i]
             for q in range(size):
-                total += store[own, act.index[q]] * v[q]
-        for c in range(act.column.size):
-            column = act.column[c]
-            part = here.border[j, c] * column.rate
+                total += store[own, active.index[q]] * v[q]
+        for c in range(active.column.size):
+            column = active.column[c]
+            part = coords.border[j, c] * column.rate
             total += part
             terms += abs(part)
-            imbalance += here.border[j, c] * column.short
-        if here.spot[j].bend > 0.0:
-            total += v[k] / here.spot[j].bend
+            imbalance += coords.border[j, c] * column.short
+        if coords.status[j].bend > 0.0:
+            total += v[k] / coords.status[j].bend
         enough = enough and abs(total) <= tol.missed * EPS * terms
         left[k] = -total - fixed.rho * imbalance
     if enough:
         return False
-    forward_substitute(act.factor, size, left)
+    forward_substitute(active.factor, size, left)
     finish(core, left, by)
-    for c in range(act.column.size):
-        act.column[c].rate += act.column[c].rest
+    for c in range(active.column.size):
+        active.column[c].rate += active.column[c].former_rate
     for k in range(size):
         v[k] += by[k]
     return True
@@ -101,27 +101,27 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
-    """Who reaches the end of its knot first when alpha moves along the null direction ``work[1]``
-    times `way` (i itself by `way`): its place in A (size for i, -1 for none) and the length.
+    """Return the place in A of the first coordinate to reach the end of its knot (size for i, -1
+    for none) as alpha moves along ``way * work[1]`` (i itself by `way`), and the length.
 
-    Among several the one with the largest weight: the exchange is the better conditioned.
+    Of several, choose the one with the largest weight, for a better conditioned exchange.
     """
-    here, act, system, tol = core.here, core.act, core.system, core.tol
-    size, v = system.actives, act.work[1]
+    coords, active, system, tol = core.coords, core.active, core.system, core.tol
+    size, v = system.actives, active.work[1]
     step, best = np.inf, 0.0
     found: Any = np.int64(-1)
     for k in range(size + 1):
-        j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
-        if abs(weight) > tol.light * largest and here.spot[j].piece % 2 == 1:
+        j, weight = (active.index[k], way * v[k]) if k < size else (i, way)
+        if abs(weight) > tol.light * largest and coords.status[j].piece % 2 == 1:
             room = max(room_of(core, j, weight), 0.0) / abs(weight)
             if room < step:
                 found, step, best = k, room, abs(weight)
     if found < 0:
         return found, step
     for k in range(size + 1):
-        j, weight = (act.index[k], way * v[k]) if k < size else (i, way)
+        j, weight = (active.index[k], way * v[k]) if k < size else (i, way)
         size_k = abs(weight)
-        if size_k > tol.light * largest and here.spot[j].piece % 2 == 1:
+        if size_k > tol.light * largest and coords.status[j].piece % 2 == 1:
             room = max(room_of(core, j, weight), 0.0)
             near = near_a_of(core, j, 0.0)
             if room <= step * size_k + near and size_k > best:
@@ -131,41 +131,41 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def move_along(core, i, length):  # type: ignore[no-untyped-def]
-    """alpha moves along the null direction: u moves with it, by rounding only.
+    """Move alpha along the null direction; u moves with it, by rounding only.
 
-    A pivot of 1e-14 still means ``|Q v|`` of 1e-7 off A.
+    A pivot of 1e-14 still means a ``|Q v|`` of 1e-7 outside A.
     """
-    here, act, mov, fixed = core.here, core.act, core.mov, core.fixed
+    coords, active, motion, fixed = core.coords, core.active, core.motion, core.fixed
     system, event, cursor = core.system, core.event, core.cursor
-    size, v, du = system.actives, act.work[1], here.du
-    here.alpha[i] += length
+    size, v, du = system.actives, active.work[1], coords.du
+    coords.alpha[i] += length
     for k in range(size):
-        here.alpha[act.index[k]] += length * v[k]
-    for c in range(act.column.size):
-        act.column[c].b += length * act.column[c].rate
+        coords.alpha[active.index[k]] += length * v[k]
+    for c in range(active.column.size):
+        active.column[c].b += length * active.column[c].rate
     if fixed.mode == ROWS:
         for k in range(du.size):
             du[k] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], length * v[k], du)
+            add_row(core, fixed.mode, active.index[k], length * v[k], du)
         add_row(core, fixed.mode, i, length, du)
     else:
-        dw = mov.dw
+        dw = motion.dw
         for c in range(dw.size):
             dw[c] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], length * v[k], dw)
+            add_row(core, fixed.mode, active.index[k], length * v[k], dw)
         add_row(core, fixed.mode, i, length, dw)
         if core.sizes.own_w:
             drop_rounding(core, i, length)
         for c in range(dw.size):
-            mov.w[c] += dw[c]
+            motion.w[c] += dw[c]
         for k in range(du.size):
             du[k] = response(core, k, dw)
     for k in range(du.size):
-        for c in range(act.column.size):
-            du[k] += here.border[k, c] * length * act.column[c].rate
-        here.u[k] += du[k]
+        for c in range(active.column.size):
+            du[k] += coords.border[k, c] * length * active.column[c].rate
+        coords.u[k] += du[k]
         if abs(du[k]) > near_of(core, k):
             cursor.due = 0
     imply_all(core)
@@ -175,14 +175,14 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
-    """Set those entries of ``mov.dw`` to 0 that are no more than the rounding of their sums."""
-    act, mov, system, tol = core.act, core.mov, core.system, core.tol
-    dw, mass, v = mov.dw, mov.rest, act.work[1]
+    """Set entries of ``motion.dw`` to 0 if they are no larger than the rounding of their sums."""
+    active, motion, system, tol = core.active, core.motion, core.system, core.tol
+    dw, mass, v = motion.dw, motion.remainder, active.work[1]
     for c in range(mass.size):
         mass[c] = 0.0
     add_sizes(core, i, abs(length), mass)
     for k in range(system.actives):
-        add_sizes(core, act.index[k], abs(length * v[k]), mass)
+        add_sizes(core, active.index[k], abs(length * v[k]), mass)
     for c in range(dw.size):
         if abs(dw[c]) <= tol.summed * EPS * mass[c]:
             dw[c] = 0.0
@@ -190,19 +190,25 @@ def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
-    """Coordinate i, on a knot but dependent on A, moves along the null direction until some
+    """Move coordinate i, on a knot but dependent on A, along the null direction until some
     coordinate reaches the end of its knot; that one leaves A and i takes its place.
 
-    alpha_i moves `inward` (`either`: whichever way is shorter).
+    alpha_i moves `inward` (if `either`: in the direction that is shorter).
     """
-    here, act, rec, system, cursor = core.here, core.act, core.rec, core.system, core.cursor
+    coords, active, record, system, cursor = (
+        core.coords,
+        core.active,
+        core.record,
+        core.system,
+        core.cursor,
+    )
     widen(core)
     cursor.exchanges += 1
-    for _ in range(here.u.size):
+    for _ in range(coords.u.size):
         null_direction(core, i)
         largest = 1.0
         for k in range(system.actives):
-            largest = max(largest, abs(act.work[1, k]))
+            largest = max(largest, abs(active.work[1, k]))
         way = inward
         found, step = first_end(core, i, way, largest)
         if either:
@@ -214,22 +220,22 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
         rising = way > 0.0
         j = i
         if found < system.actives:
-            j = act.index[found]
-            rising = way * act.work[1, found] > 0.0
+            j = active.index[found]
+            rising = way * active.work[1, found] > 0.0
         if step > 0.0:
             move_along(core, i, way * step)
-        slope = here.spot[j].piece // 2 + (0 if rising else 1)
+        slope = coords.status[j].piece // 2 + (0 if rising else 1)
         if j == i:
-            # It went through its whole knot: on to the far slope without ever joining A.
+            # It crossed its whole knot: move it to the far slope without ever joining A.
             arrive(core, i, slope)
-            if here.spot[i].bend == 0.0:
-                here.alpha[i] = slope_value(core, i, slope, 0.0)
+            if coords.status[i].bend == 0.0:
+                coords.alpha[i] = slope_value(core, i, slope, 0.0)
             return GO
         leave(core, j, slope)
         pivot, verdict = tried(core, i, 0.0)
         if verdict > 0:
             append(core, i, pivot)
             return GO
-        if cursor.logged + LOG_ROOM >= rec.log.size:
+        if cursor.logged + LOG_ROOM >= record.log.size:
             return STUCK
     return STUCK

@@ -1,14 +1,14 @@
 """The active system: a triangular factor that grows and shrinks with the active set.
 
-For active coordinates A a segment solves (equation 3 of docs/theory.md)
+For active coordinates A, a segment solves (equation 3 of docs/theory.md)
 
     [ Q_AA + D_A   B_A ] [ alpha_A' ]   [ aim ]
     [ B_A^T        0   ] [ b'       ] = [ e'  ]          D_A = 1/bend on slanted pieces, else 0
 
-Q_AA alone may be singular although the system is not (n >> d with an intercept), so the factor
-holds ``Q_AA + D_A + rho B_A B_A^T = R^T R``: because ``B^T alpha = e`` is known, adding
-``rho B B^T`` to Q only moves b.  That matrix is positive definite exactly when no null direction
-``Q v = 0, B^T v = 0`` lives on A.
+Q_AA alone may be singular although the system is not (n >> d with an intercept), so the factor is
+that of ``Q_AA + D_A + rho B_A B_A^T = R^T R``: because ``B^T alpha = e`` is known, adding
+``rho B B^T`` to Q only shifts b.  That matrix is positive definite exactly if no null direction
+``Q v = 0, B^T v = 0`` is supported on A.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from homotopy.tracker.compiling import PART, SUM
 
 __all__ = ["back_substitute", "eliminate_border", "forward_substitute", "remove_column"]
 
-# Inner loops run over slices from 0 on: only then does the compiler know that no index is negative,
-# and vectorises.
+# Inner loops run over slices that begin at 0: only then can the compiler rule out negative indices
+# and vectorise.
 
 
 @njit(**SUM)
@@ -51,7 +51,7 @@ def back_substitute(factor, size, x):  # type: ignore[no-untyped-def]
 def remove_column(factor, size, position, work):  # type: ignore[no-untyped-def]
     """Delete one coordinate: Givens rotations of neighbouring rows make R triangular again.
 
-    They stay behind in the first two rows of `work` (from `position` on), for `rotate`.
+    The rotations remain in the first two rows of `work` (from `position` on), for `rotate`.
     """
     for i in range(position):
         row = factor[i, position:size]
@@ -77,7 +77,7 @@ def remove_column(factor, size, position, work):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
-    """Bring ``half[row] = R^{-T} right`` along when `remove_column` has deleted a coordinate."""
+    """Update ``half[row] = R^{-T} right`` after `remove_column` has deleted a coordinate."""
     spike = half[row, position]
     for j in range(position, size - 1):
         old = half[row, j + 1]
@@ -90,7 +90,7 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
     """Solve ``schur x = short`` for the border, x into ``column.rate``; return the rank.
 
     The largest pivot comes first (``column.order``); pivots below `least` have lost their support.
-    What `short` still asks for there is left in ``column.short``, and x is 0.
+    There x is 0 and the remainder stays in ``column.short``.
     """
     m = column.size
     for c in range(m):
@@ -112,7 +112,7 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
             r = column[q].order
             factor = schur[r, p] / schur[p, p]
             column[r].short -= factor * column[p].short
-            # All of the row at once: what is left of the columns done with is not read again.
+            # Update the whole row: entries of eliminated columns are not read again.
             row, pivots = schur[r, :m], schur[p, :m]
             for o in range(row.size):
                 row[o] -= factor * pivots[o]
@@ -128,8 +128,8 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def null_of_border(schur, column, rank, place):  # type: ignore[no-untyped-def]
-    """The direction of b along which column ``order[place]`` has no support, into
-    ``column.slide``: 1 there, and what keeps the supported columns as they are."""
+    """Write to ``column.slide`` the direction of b along which column ``order[place]`` has no
+    support: 1 there, and what keeps the supported columns unchanged."""
     m = column.size
     for c in range(m):
         column[c].slide = 0.0

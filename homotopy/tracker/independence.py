@@ -1,4 +1,4 @@
-"""Coordinates in and out of the factor, and whether a column is independent of those in it."""
+"""Adding coordinates to the factor and removing them, and tests of independence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from homotopy.tracker.factor import back_substitute, forward_substitute, remove_
 from homotopy.tracker.nearness import near_of
 from homotopy.tracker.products import add_row, product_with, response
 from homotopy.tracker.rates import aim_of
-from homotopy.tracker.state import BY_TURN, ROWS
+from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["append", "pivot_of", "remove", "rounding_of", "tried"]
@@ -20,39 +20,45 @@ __all__ = ["append", "pivot_of", "remove", "rounding_of", "tried"]
 
 @njit(**PART)
 def remove(core, i):  # type: ignore[no-untyped-def]
-    """Take coordinate i out of the factor."""
-    here, act, win, system, scope = core.here, core.act, core.win, core.system, core.scope
-    size, index, position = system.actives, act.index, here.spot[i].place
-    remove_column(act.factor, size, position, act.work)
+    """Remove coordinate i from the factor."""
+    coords, active, window, system, scope = (
+        core.coords,
+        core.active,
+        core.window,
+        core.system,
+        core.scope,
+    )
+    size, index, position = system.actives, active.index, coords.status[i].place
+    remove_column(active.factor, size, position, active.work)
     if system.ready:
-        for row in range(act.column.size + 1):
-            rotate(act.half, row, size, position, act.work)
-    if scope.window == BY_TURN:
-        win.free[scope.lines] = win.line[position]
-        scope.lines += 1
+        for row in range(active.column.size + 1):
+            rotate(active.half, row, size, position, active.work)
+    if scope.window == BY_DIRECTION:
+        window.free[scope.free_lines] = window.line[position]
+        scope.free_lines += 1
     for k in range(position, size - 1):
         index[k] = index[k + 1]
-        win.line[k] = win.line[k + 1]
-        here.spot[index[k]].place = k
+        window.line[k] = window.line[k + 1]
+        coords.status[index[k]].place = k
     system.actives = size - 1
     system.solved = 0
 
 
 @njit(**SUM)
 def pivot_of(core, i, extra):  # type: ignore[no-untyped-def]
-    """The squared pivot of coordinate i with `extra` on its diagonal; its column is ``work[0]``."""
-    here, act, fixed, system = core.here, core.act, core.fixed, core.system
-    size, row = system.actives, act.work[0]
-    product_with(core, fixed.mode, i, act.index, size, row)
-    for c in range(act.column.size):
-        weight = fixed.rho * here.border[i, c]
+    """Return the squared pivot of coordinate i, with `extra` on its diagonal; set ``work[0]``."""
+    coords, active, fixed, system = core.coords, core.active, core.fixed, core.system
+    size, row = system.actives, active.work[0]
+    product_with(core, fixed.mode, i, active.index, size, row)
+    for c in range(active.column.size):
+        weight = fixed.rho * coords.border[i, c]
         for k in range(size):
-            row[k] += weight * here.border[act.index[k], c]
-    forward_substitute(act.factor, size, row)
-    pivot = here.spot[i].diag + extra
+            row[k] += weight * coords.border[active.index[k], c]
+    forward_substitute(active.factor, size, row)
+    pivot = coords.status[i].diag + extra
     for k in range(size):
         pivot -= row[k] * row[k]
-    diagonal = here.spot[i].diag + extra
+    diagonal = coords.status[i].diag + extra
     if fixed.mode != ROWS and size and not pivot > core.tol.dependent * diagonal:
         pivot = sharp_pivot(core, i, extra)
     return pivot
@@ -60,56 +66,68 @@ def pivot_of(core, i, extra):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def diagonal_of(core, i):  # type: ignore[no-untyped-def]
-    """What a slanted piece adds to the diagonal; 0 on a knot."""
-    lines, here = core.lines, core.here
-    piece = here.spot[i].piece
-    return 0.0 if piece % 2 == 1 else 1.0 / lines.slope[i, piece // 2].bend
+    """Return what a slanted piece adds to the diagonal; 0 on a knot."""
+    polylines, coords = core.polylines, core.coords
+    piece = coords.status[i].piece
+    return 0.0 if piece % 2 == 1 else 1.0 / polylines.slope[i, piece // 2].bend
 
 
 @njit(**SUM)
 def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
-    """The same from features, without cancellation: the squared length of what the active rows
-    leave of row i.
+    """Return the same from features, without cancellation: the squared length of the remainder of
+    row i beside the active rows.
 
-    The rows are those of features, border (times sqrt(rho)) and a diagonal of slanted pieces;
-    ``work[0]`` is corrected once by what they still see of the rest.
+    The rows consist of features, border (times sqrt(rho)) and a diagonal for slanted pieces;
+    ``work[0]`` is corrected by the part of the remainder that they still see.
     """
-    here, act, mov, fixed, system = core.here, core.act, core.mov, core.fixed, core.system
-    size, x, v, seen, rest = system.actives, act.work[0], act.work[1], act.work[2], mov.rest
+    coords, active, motion, fixed, system = (
+        core.coords,
+        core.active,
+        core.motion,
+        core.fixed,
+        core.system,
+    )
+    size, x, v, seen, rest = (
+        system.actives,
+        active.work[0],
+        active.work[1],
+        active.work[2],
+        motion.remainder,
+    )
     for k in range(size):
         v[k] = x[k]
-    back_substitute(act.factor, size, v)
+    back_substitute(active.factor, size, v)
     last, tries = np.inf, core.tol.sharpenings if core.tol.cancelled < np.inf else 2
     for attempt in range(tries):
         for c in range(rest.size):
             rest[c] = 0.0
         add_row(core, fixed.mode, i, 1.0, rest)
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], -v[k], rest)
+            add_row(core, fixed.mode, active.index[k], -v[k], rest)
         pivot = extra
         for c in range(rest.size):
             pivot += rest[c] * rest[c]
-        for c in range(act.column.size):
-            left = here.border[i, c]
+        for c in range(active.column.size):
+            left = coords.border[i, c]
             for k in range(size):
-                left -= v[k] * here.border[act.index[k], c]
-            act.column[c].rest = left
+                left -= v[k] * coords.border[active.index[k], c]
+            active.column[c].former_rate = left
             pivot += fixed.rho * left * left
         for k in range(size):
-            j = act.index[k]
+            j = active.index[k]
             own = diagonal_of(core, j) * v[k]
             pivot += own * v[k]
             total = response(core, j, rest) - own
-            for c in range(act.column.size):
-                total += fixed.rho * here.border[j, c] * act.column[c].rest
+            for c in range(active.column.size):
+                total += fixed.rho * coords.border[j, c] * active.column[c].former_rate
             seen[k] = total
         if attempt == tries - 1 or (attempt and pivot > 0.5 * last):
             break
         last = pivot
-        forward_substitute(act.factor, size, seen)
+        forward_substitute(active.factor, size, seen)
         for k in range(size):
             x[k] += seen[k]
-        back_substitute(act.factor, size, seen)
+        back_substitute(active.factor, size, seen)
         for k in range(size):
             v[k] += seen[k]
     return pivot
@@ -117,52 +135,52 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def rounding_of(core, i):  # type: ignore[no-untyped-def]
-    """The rounding of the pivot whose column is ``work[0]``, and the mass of its null direction.
+    """Return the rounding of the pivot with column ``work[0]``, and its null direction's mass.
 
-    With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and carries the rounding
-    of that sum, so dependence is a matter of the Rayleigh quotient of v, not of the pivot alone.  A
+    With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and has the rounding of
+    that sum, so dependence is decided by the Rayleigh quotient of v, not by the pivot alone.  A
     larger pivot, however small, is safe: the error of a solve is proportional to how far alpha
     moves, not to the inverse of the pivot.
     """
-    here, act, system, tol = core.here, core.act, core.system, core.tol
-    size, row, v = system.actives, act.work[0], act.work[1]
+    coords, active, system, tol = core.coords, core.active, core.system, core.tol
+    size, row, v = system.actives, active.work[0], active.work[1]
     for k in range(size):
         v[k] = row[k]
-    back_substitute(act.factor, size, v)
-    mass = here.spot[i].weight
+    back_substitute(active.factor, size, v)
+    mass = coords.status[i].weight
     for k in range(size):
-        mass += v[k] * v[k] * here.spot[act.index[k]].weight
+        mass += v[k] * v[k] * coords.status[active.index[k]].weight
     return tol.rank * EPS * (1.0 + math.sqrt(size)) * mass, mass
 
 
 @njit(**PART)
 def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
-    """Whether a pivot that is small beside its diagonal is one all the same.
+    """Whether a pivot that is small relative to its diagonal is significant nevertheless.
 
-    On features it is the square of a length, which is known to a few eps of its terms.  Taken for
-    0, it would let alpha_i move through its whole range and u_i by the pivot times that.
+    With features it is the square of a length, which is known to a few eps of its terms.  Treated
+    as 0, it would let alpha_i move through its whole range, and u_i by the pivot times that.
     """
-    here, act, mov, system = core.here, core.act, core.mov, core.system
-    if system.actives >= mov.w.size + act.column.size:
+    coords, active, motion, system = core.coords, core.active, core.motion, core.system
+    if system.actives >= motion.w.size + active.column.size:
         return False
     known = (core.tol.sharp * EPS) ** 2 * (1.0 + system.actives) * mass
-    return pivot > known and pivot * here.spot[i].height > near_of(core, i)
+    return pivot > known and pivot * coords.status[i].height > near_of(core, i)
 
 
 @njit(**PART)
 def tried(core, i, least):  # type: ignore[no-untyped-def]
-    """The squared pivot of coordinate i on a knot, and a verdict: 1 if it is independent of A (with
-    a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
-    here, fixed, tol = core.here, core.fixed, core.tol
+    """Return the squared pivot of coordinate i on a knot, and a verdict: 1 if i is independent of A
+    (with a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
+    coords, fixed, tol = core.coords, core.fixed, core.tol
     pivot = pivot_of(core, i, 0.0)
-    if pivot > tol.dependent * here.spot[i].weight:
+    if pivot > tol.dependent * coords.status[i].weight:
         return pivot, 1
     rounding, mass = rounding_of(core, i)
     if pivot > max(rounding, least * mass):
         return pivot, 1
     if fixed.mode != ROWS and tol.cancelled < np.inf and counts(core, i, pivot, mass):
         return pivot, 1
-    # (Along a null direction of a form that is not semidefinite slanted pieces move as well.)
+    # (Along a null direction of a form that is not semidefinite, slanted pieces move too.)
     below = pivot < -tol.surely * rounding and pivot < -tol.negative * mass
     if below or not fixed.semidefinite:
         return pivot, -1
@@ -171,28 +189,28 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def append(core, i, pivot):  # type: ignore[no-untyped-def]
-    """Coordinate i, already on its piece, joins the factor; its column is ``work[0]``."""
-    form, here, act = core.form, core.here, core.act
-    win, system, scope = core.win, core.system, core.scope
-    size, row = system.actives, act.work[0]
+    """Add coordinate i, already on its piece, to the factor; its column is ``work[0]``."""
+    form, coords, active = core.form, core.coords, core.active
+    window, system, scope = core.window, core.system, core.scope
+    size, row = system.actives, active.work[0]
     pivot = math.sqrt(pivot)
     for k in range(size):
-        act.factor[k, size] = row[k]
-    act.factor[size, size] = pivot
-    act.index[size] = i
-    here.spot[i].place = size
-    if scope.window == BY_TURN:
-        scope.lines -= 1
-        line = win.free[scope.lines]
-        win.line[size] = line
+        active.factor[k, size] = row[k]
+    active.factor[size, size] = pivot
+    active.index[size] = i
+    coords.status[i].place = size
+    if scope.window == BY_DIRECTION:
+        scope.free_lines -= 1
+        line = window.free[scope.free_lines]
+        window.line[size] = line
         store, own = form.store, form.slot[i]
         for k in range(scope.looked):
-            win.panel[line, k] = store[own, here.near[k]]
+            window.panel[line, k] = store[own, coords.near[k]]
     if system.ready:
-        for r in range(0 if system.ready == 2 else 1, act.column.size + 1):
-            value = here.border[i, r - 1] if r else aim_of(core, i)
+        for r in range(0 if system.ready == 2 else 1, active.column.size + 1):
+            value = coords.border[i, r - 1] if r else aim_of(core, i)
             for k in range(size):
-                value -= row[k] * act.half[r, k]
-            act.half[r, size] = value / pivot
+                value -= row[k] * active.half[r, k]
+            active.half[r, size] = value / pivot
     system.actives = size + 1
     system.solved = 0

@@ -1,4 +1,4 @@
-"""From knots and slopes to slopes."""
+"""Moves of a coordinate onto a slope."""
 
 from __future__ import annotations
 
@@ -10,37 +10,45 @@ from homotopy.tracker.independence import append, pivot_of, remove
 from homotopy.tracker.nearness import corner_now, imply, slope_value
 from homotopy.tracker.pieces import flat_rate, is_active, pull_on, set_piece
 from homotopy.tracker.products import add_row, product_with
-from homotopy.tracker.state import BY_TURN, FULL, GO, MISSING, RECORD_FULL, ROWS
+from homotopy.tracker.state import BY_DIRECTION, FULL, GO, MISSING, RECORD_FULL, ROWS
 from homotopy.tracker.windows import close_window, look_at
 
 __all__ = ["arrive", "leave", "ready_for", "to_slope"]
 
-# Room in the log for what one pivot may write.
+# Space in the log for the entries of one pivot.
 LOG_ROOM = 8
 
 
 @njit(**PART)
 def ready_for(core, i):  # type: ignore[no-untyped-def]
-    """Whether a pivot of coordinate i can be made without asking for anything."""
-    form, act, win, rec, fixed = core.form, core.act, core.win, core.rec, core.fixed
+    """Return GO if coordinate i can be pivoted now, else the request that must come first."""
+    form, active, window, record, fixed = (
+        core.form,
+        core.active,
+        core.window,
+        core.record,
+        core.fixed,
+    )
     system, event, scope, cursor = core.system, core.event, core.scope, core.cursor
     if fixed.mode == ROWS and form.slot[i] < 0:
         event.want = i
         return MISSING
-    if system.actives + 1 >= act.index.size:
+    if system.actives + 1 >= active.index.size:
         return FULL
-    if cursor.logged + LOG_ROOM >= rec.log.size:
+    if cursor.logged + LOG_ROOM >= record.log.size:
         return RECORD_FULL
-    if scope.window == BY_TURN and (scope.lines == 0 or scope.looked == win.panel.shape[1]):
+    if scope.window == BY_DIRECTION and (
+        scope.free_lines == 0 or scope.looked == window.panel.shape[1]
+    ):
         close_window(core)
     return GO
 
 
 @njit(**PART)
 def to_slope(core, i, j):  # type: ignore[no-untyped-def]
-    """Coordinate i goes to slope j, from wherever it stands; alpha is written by the caller."""
+    """Move coordinate i to slope j from any piece; the caller writes alpha."""
     scope = core.scope
-    if scope.window == BY_TURN and flat_rate(core, i) != 0.0:
+    if scope.window == BY_DIRECTION and flat_rate(core, i) != 0.0:
         close_window(core)
     if is_active(core, i):
         remove(core, i)
@@ -51,10 +59,10 @@ def to_slope(core, i, j):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def arrive(core, i, j):  # type: ignore[no-untyped-def]
-    """Coordinate i, in no factor and among no moving slopes, takes up slope j."""
-    lines, fixed, scope = core.lines, core.fixed, core.scope
+    """Put coordinate i, which is neither in the factor nor among the moving slopes, on slope j."""
+    polylines, fixed, scope = core.polylines, core.fixed, core.scope
     set_piece(core, i, 2 * j, np.int64(0))
-    bend = lines.slope[i, j].bend
+    bend = polylines.slope[i, j].bend
     if bend > 0.0:
         imply(core, i)
         # 1 / bend on the diagonal keeps it independent.
@@ -62,46 +70,48 @@ def arrive(core, i, j):  # type: ignore[no-untyped-def]
         append(core, i, max(pivot, fixed.floor / bend))
         return
     rate = flat_rate(core, i)
-    if scope.window == BY_TURN and rate != 0.0:
+    if scope.window == BY_DIRECTION and rate != 0.0:
         close_window(core)
     pull_on(core, i, rate)
 
 
 @njit(**PART)
 def leave(core, i, j):  # type: ignore[no-untyped-def]
-    """Coordinate i goes to slope j and takes up its alpha."""
-    lines, here, scope, tol = core.lines, core.here, core.scope, core.tol
-    piece = here.spot[i].piece
-    if scope.window == BY_TURN:
+    """Move coordinate i to slope j and set its alpha to that of the slope."""
+    polylines, coords, scope, tol = core.polylines, core.coords, core.scope, core.tol
+    piece = coords.status[i].piece
+    if scope.window == BY_DIRECTION:
         if piece % 2 == 1:
-            here.u[i] = corner_now(core, i, piece // 2)
+            coords.u[i] = corner_now(core, i, piece // 2)
         look_at(core, i)
     elif scope.window and piece % 2 == 1:
-        here.u[i] = corner_now(core, i, piece // 2)
-    bends = lines.slope[i, j].bend > 0.0
+        coords.u[i] = corner_now(core, i, piece // 2)
+    bends = polylines.slope[i, j].bend > 0.0
     if bends and piece % 2 == 0 and not is_active(core, i):
-        here.alpha[i] = slope_value(core, i, piece // 2, 0.0)
+        coords.alpha[i] = slope_value(core, i, piece // 2, 0.0)
     to_slope(core, i, j)
     if not bends:
-        # (On a slanted piece alpha stays, and says where it is.)
-        before, here.alpha[i] = here.alpha[i], slope_value(core, i, j, 0.0)
-        change = here.alpha[i] - before
-        if here.spot[i].own * abs(change) > tol.dropped * max(here.fence[i].scale, abs(here.u[i])):
-            # Where alpha is fast, t is too coarse to stop at the end of its knot.
+        # (On a slanted piece alpha stays, and determines u.)
+        before, coords.alpha[i] = coords.alpha[i], slope_value(core, i, j, 0.0)
+        change = coords.alpha[i] - before
+        if coords.status[i].own * abs(change) > tol.dropped * max(
+            coords.fence[i].scale, abs(coords.u[i])
+        ):
+            # If alpha is fast, t is too coarse to stop at the end of its knot.
             drop(core, i, change)
 
 
 @njit(**PART)
 def drop(core, i, change):  # type: ignore[no-untyped-def]
-    """Let u follow a change of alpha_i; the active coordinates make up for it before the path goes
-    on (`homotopy.tracker.proof.take_up`)."""
-    here, act, mov, win = core.here, core.act, core.mov, core.win
+    """Update u after a change of alpha_i; the active coordinates compensate for it before the path
+    continues (`homotopy.tracker.proof.take_up`)."""
+    coords, active, motion, window = core.coords, core.active, core.motion, core.window
     fixed, event, scope = core.fixed, core.event, core.scope
-    product_with(core, fixed.mode, i, here.near, scope.looked, win.sums)
+    product_with(core, fixed.mode, i, coords.near, scope.looked, window.sums)
     for k in range(scope.looked):
-        here.u[here.near[k]] += change * win.sums[k]
+        coords.u[coords.near[k]] += change * window.sums[k]
     if fixed.mode != ROWS:
-        add_row(core, fixed.mode, i, change, mov.w)
-    for c in range(act.column.size):
-        act.column[c].dropped += change * here.border[i, c]
+        add_row(core, fixed.mode, i, change, motion.w)
+    for c in range(active.column.size):
+        active.column[c].dropped += change * coords.border[i, c]
     event.dropped = 1

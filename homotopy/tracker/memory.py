@@ -1,6 +1,6 @@
-"""The arrays of a trace: what compiled code works on, how they grow, and what is written into them.
+"""The arrays of a trace: what compiled code works on, how they grow, and how they are written.
 
-One owner (`homotopy.tracker.tracker.Tracker`) for everything that moves; this is its memory.
+One owner (`homotopy.tracker.tracker.Tracker`) has everything that moves; this is its memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.records import Numbers, records
 from homotopy.tracker.tables import empty_lines, fill
-from homotopy.tracker.tolerances import Tolerances, Windows, record
+from homotopy.tracker.tolerances import Tolerances, Windows, as_record
 
 __all__ = ["Memory"]
 
@@ -26,13 +26,13 @@ Index = npt.NDArray[np.int64]
 
 
 def _own(array: Any) -> Any:
-    """`array` as compiled code expects it: contiguous, of 8-byte numbers, writable."""
+    """Return `array` in the form that compiled code expects: contiguous, float64, writable."""
     array = np.ascontiguousarray(array, dtype=float)
     return array if array.flags.writeable else array.copy()
 
 
 def _plain(array: Any) -> Any:
-    """The same memory as plain numbers; a record is a row of whole ones, bit for bit."""
+    """Return the same memory as plain numbers; a record becomes a row of integers, bit for bit."""
     if array.dtype.names is None:
         return array
     return array.view(np.ndarray).view(np.int64).reshape(*array.shape, len(array.dtype.names))
@@ -44,13 +44,13 @@ class Memory:
     Attributes
     ----------
     alpha, u : arrays (n,)
-        alpha of flat coordinates is up to date after `refresh` only, u of coordinates outside of a
-        window likewise.
+        alpha of flat coordinates is up to date only after `refresh`; so is u of coordinates outside
+        a window.
     piece, side : int arrays (n,)
-        Slope j is 2j, corner j is 2j + 1; for a coordinate pinned to a jump corner -1 if its branch
-        lies left, +1 if right, else 0.
+        Slope j is piece 2j, corner j is piece 2j + 1.  `side` of a coordinate pinned to a jump
+        corner is -1 if its branch lies left of it, +1 if right; else 0.
     route, fixed, sizes, system, event, jumping, scope, cursor : records
-        Everything that is one number, by owner and name; see `homotopy.tracker.state`.
+        All single numbers, by owner and name; see `homotopy.tracker.state`.
     """
 
     def __init__(
@@ -64,42 +64,43 @@ class Memory:
         self.problem, self.gram, self.border = problem, problem.gram, problem.border
         self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
         if not self.gram.semidefinite:
-            # What a window leaves out is bounded by lengths, which do not exist here.
+            # Windows rely on bounds by lengths, which do not exist here.
             self.windows = self.windows.closed()
         self._tol, self._opt = (
-            records(record(self.tolerances)),
-            records(record(self.windows)),
+            records(as_record(self.tolerances)),
+            records(as_record(self.windows)),
         )
         n = self.gram.size
         self._scalars = state.scalars()
         self.route, self.fixed, self.sizes, self.system = map(Numbers, self._scalars[:4])
         self.event, self.jumping, self.scope, self.cursor = map(Numbers, self._scalars[4:])
         self._every = np.arange(n)
-        # How far the path was off at worst.
+        # The largest error of the path so far, relative to what the certificate allows.
         self.repairs, self.doubt = 0, 0.0
-        # Called at every pause; may raise to stop.
+        # Called at every pause; may raise an exception to stop.
         self.pulse: Callable[[], object] | None = None
-        # Where the route was when it last moved on, and the steps and repairs by then.
+        # Where the route last made progress, and the steps and repairs by then.
         self._anchor = (np.nan, 0, 0)
         self._started = False
         self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
-        # Where corners were last measured.
+        # The t at which corners were last measured.
         self._corners_at: float | None = None
         self._corners_move = bool(np.any(problem.polylines.corner1))
         self._set_form()
         self._set_coordinates()
         self._set_motion()
         self._reserve(64)
-        self._record_room(256, 8192, 4096, 64)
+        # Short paths are many, and fresh memory is slow: begin with little, it grows.
+        self._record_room(64, 1024, 512, 16)
         self.base = state.no_base()
         corners = problem.polylines.corner0.shape[1]
-        self.model_lines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
+        self.model_polylines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.fill_model(np.zeros((n, corners), np.int8))
-        self.lines = self.model_lines
+        self.polylines = self.model_polylines
         options = self.windows
-        # Nothing has rested on a jump corner yet (0 is long ago).
-        self.fixed.asks, self.event.linger = asks, 2
+        # No coordinate has rested on a jump corner yet (0 is long ago).
+        self.fixed.asks, self.event.stay_number = asks, 2
         self.scope.wanted_across = self.scope.wanted_along = 2 * options.fewest
         self.scope.wanted = options.fewest_on_features
         self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max
@@ -115,7 +116,7 @@ class Memory:
             np.zeros(0, dtype=np.int64),
         )
         if phi is None and not np.any(self.gram.diag):
-            # A linear program: no quadratic form is one on no features.
+            # A linear program: treat a zero quadratic form as one with a zero feature.
             phi = np.zeros((self.gram.size, 1))
         self._phi, self.width = phi, 0 if phi is None else phi.shape[1]
         form = state.Form(empty, none, empty, some, none, none)
@@ -129,7 +130,7 @@ class Memory:
             fixed.mode = state.DENSE
             form = form._replace(phi=_own(phi))
             if form.phi.size == 0:
-                # No features at all: as good as one that is always 0.
+                # No features at all: use one that is always 0.
                 form = form._replace(phi=np.zeros((self.gram.size, 1)))
                 self.width = 1
         self._form = form
@@ -141,40 +142,40 @@ class Memory:
         real = gram.sizes[gram.sizes > 0.0]
         usual = float(np.median(real)) if real.size else 1.0
         weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
-        # rho B B^T makes the active block definite wherever the bordered system is (see `factor`).
-        # As heavy as a usual row: beside the heaviest one small rows would drown.
+        # rho B B^T makes the active block definite whenever the bordered system is (see `factor`).
+        # Give it the weight of a usual row: beside the heaviest, small rows would be lost.
         fixed.rho = usual / weight if weight > 0.0 else 0.0
         fence = records(np.zeros(n, state.FENCE))
-        spot = records(np.zeros(n, state.SPOT))
-        spot.own = gram.diag
+        status = records(np.zeros(n, state.STATUS))
+        status.own = gram.diag
         beside = fixed.rho * (self.border**2).sum(axis=1)
-        spot.diag, spot.weight = gram.diag + beside, gram.sizes + beside
-        # Where Q is semidefinite all of 1 / bend is left, but for rounding.
+        status.diag, status.weight = gram.diag + beside, gram.sizes + beside
+        # If Q is semidefinite, all of 1 / bend remains, up to rounding.
         fixed.semidefinite = gram.semidefinite
         fixed.floor = 0.5 if gram.semidefinite else self.tolerances.independence.floor
         fixed.slanted = bool(np.any(self.problem.polylines.curvature))
-        fence.root, spot.length = np.sqrt(spot.weight), np.sqrt(gram.sizes)
+        fence.root, status.length = np.sqrt(status.weight), np.sqrt(gram.sizes)
         fixed.largest_root = float(fence.root.max())
         fixed.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
         fixed.widest = float(np.abs(self.border).max(initial=0.0))
         self.scope.b_weight = fixed.widest / fixed.unit
-        self.here = state.Coordinates(
+        self.coords = state.Coordinates(
             u=np.zeros(n),
             du=np.zeros(n),
             alpha=np.zeros(n),
             border=self.border,
             fence=fence,
-            spot=spot,
+            status=status,
             near=np.arange(n),
             tied=np.zeros(2 * n + 2, dtype=np.int64),
-            few=np.zeros(n, dtype=np.int64),
+            touched=np.zeros(n, dtype=np.int64),
         )
         self.scope.looked = n
         self.alpha, self.u, self.piece, self.side = (
-            self.here.alpha,
-            self.here.u,
-            spot.piece,
-            spot.side,
+            self.coords.alpha,
+            self.coords.u,
+            status.piece,
+            status.side,
         )
         self.lift, self.shift = fence.lift, fence.shift
 
@@ -182,13 +183,13 @@ class Memory:
         n, m = self.border.shape
         pull = n if self._phi is None else self.width
         point = n if self._phi is None else self.width + m
-        self.mov = state.Motion(
+        self.motion = state.Motion(
             along=np.zeros(pull),
             across=np.zeros(pull),
             dw=np.zeros(self.width),
             w=np.zeros(self.width),
             w_seen=np.zeros(self.width),
-            rest=np.zeros(self.width),
+            remainder=np.zeros(self.width),
             before=np.zeros(point),
             last=np.zeros(point),
             seen=np.zeros(4096, dtype=np.int64),
@@ -198,7 +199,7 @@ class Memory:
         )
         self.column = records(np.zeros(m, state.COLUMN))
         packed = np.zeros((self.width if self.fixed.mode == state.DENSE else 0, 0))
-        self.win = state.Window(
+        self.window = state.Window(
             panel=np.zeros((0, 0)),
             packed=packed,
             line=np.zeros(0, dtype=np.int64),
@@ -213,11 +214,11 @@ class Memory:
             rows=np.arange(max(self.width, 1)),
             weights=np.zeros(1),
         )
-        self.act: Any = None
+        self.active: Any = None
         self._capacity = 0
 
     def _reserve(self, capacity: int) -> None:
-        """Room for `capacity` active coordinates, with what the arrays hold."""
+        """Make room for `capacity` active coordinates, keeping the content of the arrays."""
         n, m = self.border.shape
         old, by_rows = self._capacity, self._phi is None
         self._capacity = capacity
@@ -227,7 +228,7 @@ class Memory:
             out[tuple(slice(k) for k in array.shape)] = array
             return out
 
-        act = self.act or state.Active(
+        active = self.active or state.Active(
             np.zeros((0, 0)),
             np.zeros((m + 1, 0)),
             np.zeros(0),
@@ -236,41 +237,41 @@ class Memory:
             self.column,
             np.zeros((m, m)),
         )
-        self.act = act._replace(
-            factor=longer(act.factor, capacity, capacity),
-            half=longer(act.half, m + 1, capacity),
-            rate=longer(act.rate, capacity),
-            index=longer(act.index, capacity),
-            work=longer(act.work, 3, capacity),
+        self.active = active._replace(
+            factor=longer(active.factor, capacity, capacity),
+            half=longer(active.half, m + 1, capacity),
+            rate=longer(active.rate, capacity),
+            index=longer(active.index, capacity),
+            work=longer(active.work, 3, capacity),
         )
-        self.mov = self.mov._replace(
-            kept_index=longer(self.mov.kept_index, capacity),
-            kept_alpha=longer(self.mov.kept_alpha, capacity),
+        self.motion = self.motion._replace(
+            kept_index=longer(self.motion.kept_index, capacity),
+            kept_alpha=longer(self.motion.kept_alpha, capacity),
         )
-        win, looked = self.win, 0
+        window, looked = self.window, 0
         if by_rows:
             looked = min(n // 2, self.windows.most) + self.windows.joining
-            win = win._replace(
-                panel=longer(win.panel, capacity, looked),
+            window = window._replace(
+                panel=longer(window.panel, capacity, looked),
                 rows=np.zeros(2 * capacity + looked + n, dtype=np.int64),
                 weights=np.zeros(2 * capacity + looked + n),
             )
-        free = longer(win.free, capacity)
-        # New lines of the panel are free; the last in the list are used first.
-        count, more = int(self.scope.lines), np.arange(capacity - 1, old - 1, -1)
+        free = longer(window.free, capacity)
+        # The new lines of the panel are free; the last in the list are used first.
+        count, more = int(self.scope.free_lines), np.arange(capacity - 1, old - 1, -1)
         free[: more.size + count] = np.concatenate([more, free[:count]])
-        self.scope.lines = count + more.size
-        self.win = win._replace(
-            line=longer(win.line, capacity),
+        self.scope.free_lines = count + more.size
+        self.window = window._replace(
+            line=longer(window.line, capacity),
             free=free,
-            index_seen=longer(win.index_seen, capacity),
-            alpha_seen=longer(win.alpha_seen, capacity),
+            index_seen=longer(window.index_seen, capacity),
+            alpha_seen=longer(window.alpha_seen, capacity),
         )
 
     def _record_room(self, segments: int, entries: int, log: int, jumps: int) -> None:
-        """Arrays of these lengths, with what they hold."""
+        """Allocate a record of these lengths, keeping its content."""
         m = self.border.shape[1]
-        rec = state.Record(
+        record = state.Record(
             np.zeros(entries, dtype=np.int64),
             np.zeros((2, entries)),
             np.zeros((segments, 2, m)),
@@ -278,40 +279,41 @@ class Memory:
             records(np.zeros(log, state.ENTRY)),
             records(np.zeros(jumps, state.JUMP_ENTRY)),
         )
-        old = getattr(self, "rec", None)
+        old = getattr(self, "record", None)
         if old is not None:
-            for new, had in zip(rec, old, strict=True):
+            for new, had in zip(record, old, strict=True):
                 new[tuple(slice(k) for k in had.shape)] = had
-        self.rec = rec
+        self.record = record
 
     def _more_record(self) -> None:
         system, cursor = self.system, self.cursor
-        rec = self.rec
+        record = self.record
         self._record_room(
-            rec.segment.size * (2 if cursor.segments + 4 >= rec.segment.size else 1),
+            record.segment.size * (2 if cursor.segments + 4 >= record.segment.size else 1),
             max(
-                rec.active.size
+                record.active.size
                 * (
                     2
-                    if cursor.entries + 2 * (system.actives + system.idles) + 64 > rec.active.size
+                    if cursor.entries + 2 * (system.actives + system.dependents) + 64
+                    > record.active.size
                     else 1
                 ),
-                int(cursor.entries) + 8 * int(system.actives + system.idles) + 256,
+                int(cursor.entries) + 8 * int(system.actives + system.dependents) + 256,
             ),
             max(
-                rec.log.size
-                * (2 if cursor.logged + 2 * self.jumping.flips + 256 > rec.log.size else 1),
+                record.log.size
+                * (2 if cursor.logged + 2 * self.jumping.flips + 256 > record.log.size else 1),
                 512,
             )
             + 4 * int(self.jumping.flips + self.event.walls),
-            rec.jump.size * (2 if cursor.jumps + 4 >= rec.jump.size else 1),
+            record.jump.size * (2 if cursor.jumps + 4 >= record.jump.size else 1),
         )
 
     def fill_model(self, kind: Any) -> None:
-        """Write down the model's polylines, with corners of this kind."""
-        lines = self.problem.polylines
-        corner, slope = (lines.corner0, lines.corner1), (lines.slope0, lines.slope1)
-        fill(self.model_lines, slope, corner, lines.curvature, kind)
+        """Write the model's polylines, with corners of these kinds."""
+        polylines = self.problem.polylines
+        corner, slope = (polylines.corner0, polylines.corner1), (polylines.slope0, polylines.slope1)
+        fill(self.model_polylines, slope, corner, polylines.curvature, kind)
 
     # ------------------------------------------------------------------ reading
 
@@ -325,41 +327,41 @@ class Memory:
         self.column.b[:] = value
 
     @property
-    def active(self) -> Index:
+    def active_index(self) -> Index:
         """The active coordinates, in the order of the factor (a view)."""
-        index: Index = self.act.index[: self.system.actives]
+        index: Index = self.active.index[: self.system.actives]
         return index
 
     def size_of_u(self) -> Array:
-        """The scale of each response."""
-        fence = self.here.fence
+        """Return the scale of each response."""
+        fence = self.coords.fence
         own, of_w = np.maximum(fence.scale, np.abs(self.u)), self.tolerances.scales.of_w
         return np.asarray(np.maximum(own, of_w * fence.root * self.sizes.length))
 
     def snapshot(self) -> Snapshot:
-        """All polylines where the route stands now."""
+        """Return all polylines at the present point of the route."""
         route = self.route
-        lines = self.lines
-        bend = lines.slope.bend
+        polylines = self.polylines
+        bend = polylines.slope.bend
         off = self.lift[:, None] + bend * self.shift[:, None]
         return Snapshot(
-            lines.slope.at + lines.slope.rate * route.t + off * route.mu,
-            lines.corner.at + lines.corner.rate * route.t + self.shift[:, None] * route.mu,
+            polylines.slope.at + polylines.slope.rate * route.t + off * route.mu,
+            polylines.corner.at + polylines.corner.rate * route.t + self.shift[:, None] * route.mu,
             np.array(bend),
-            lines.corner.kind.astype(np.int8),
+            polylines.corner.kind.astype(np.int8),
         )
 
     # ------------------------------------------------------------------ the record
 
     def recorded(self) -> int:
-        """How many segments there are."""
+        """Return the number of segments."""
         return int(self.cursor.segments + self.cursor.open)
 
     def seal(self) -> None:
-        """The open segment is whole."""
+        """Complete the open segment."""
         cursor = self.cursor
         if cursor.open:
-            cursor.entries = self.rec.segment[cursor.segments].active
+            cursor.entries = self.record.segment[cursor.segments].active
             cursor.segments += 1
             cursor.open = 0
 
@@ -372,53 +374,56 @@ class Memory:
         cursor = self.cursor
         self.seal()
         while (
-            cursor.segments + 2 >= self.rec.segment.size
-            or cursor.entries + 2 * (self.system.actives + self.system.idles) + 64
-            > self.rec.active.size
+            cursor.segments + 2 >= self.record.segment.size
+            or cursor.entries + 2 * (self.system.actives + self.system.dependents) + 64
+            > self.record.active.size
         ):
             self._more_record()
-        rec, index = self.rec, np.sort(np.append(self.active, np.flatnonzero(self.here.spot.idle)))
+        record, index = (
+            self.record,
+            np.sort(np.append(self.active_index, np.flatnonzero(self.coords.status.dependent))),
+        )
         base, k = int(cursor.entries), int(cursor.segments)
         part = slice(base, base + index.size)
-        rec.active[part], rec.alpha[:, part] = index, self.alpha[index]
-        rec.border[k] = self.b
-        segment = rec.segment[k]
+        record.active[part], record.alpha[:, part] = index, self.alpha[index]
+        record.border[k] = self.b
+        segment = record.segment[k]
         segment.start, segment.stop, segment.log = self.route.t, stop, cursor.logged
         segment.active = cursor.entries = part.stop
         cursor.segments += 1
 
     def mend_end(self) -> None:
-        """The end of the last segment is where the point has been refined to."""
+        """Move the end of the last segment to the refined point."""
         cursor = self.cursor
-        rec = self.rec
+        record = self.record
         k = int(cursor.segments) - (0 if cursor.open else 1)
         if not cursor.recording or k < 0:
             return
-        segment, base = rec.segment[k], int(rec.segment[k - 1].active) if k else 0
-        if cursor.jumps and rec.jump[cursor.jumps - 1].log_end > segment.log:
-            # It ended before a jump, which is behind: here a new one begins.
+        segment, base = record.segment[k], int(record.segment[k - 1].active) if k else 0
+        if cursor.jumps and record.jump[cursor.jumps - 1].log_end > segment.log:
+            # It ended before a jump that has been crossed; a new segment begins here.
             return
-        index = rec.active[base : segment.active]
-        # Those that have left their knots since are at the end of them.
-        left = not np.any(rec.log.new[segment.log : cursor.logged] % 2)
+        index = record.active[base : segment.active]
+        # Coordinates that have left their knots since are at the ends of them.
+        left = not np.any(record.log.new[segment.log : cursor.logged] % 2)
         if segment.stop == self.route.t and left:
             ends = slice(0 if segment.start == segment.stop else 1, 2)
-            rec.alpha[ends, base : segment.active] = self.alpha[index]
-            rec.border[k, ends] = self.b
+            record.alpha[ends, base : segment.active] = self.alpha[index]
+            record.border[k, ends] = self.b
 
     def log_changes(self, before: Index) -> None:
-        """Write down pieces that were given directly."""
+        """Log pieces that were assigned directly."""
         cursor = self.cursor
         changed = np.flatnonzero(before != self.piece)
-        while cursor.logged + changed.size + 256 > self.rec.log.size:
+        while cursor.logged + changed.size + 256 > self.record.log.size:
             self._record_room(
-                self.rec.segment.size,
-                self.rec.active.size,
-                2 * self.rec.log.size,
-                self.rec.jump.size,
+                self.record.segment.size,
+                self.record.active.size,
+                2 * self.record.log.size,
+                self.record.jump.size,
             )
         part = slice(cursor.logged, cursor.logged + changed.size)
-        log = self.rec.log
+        log = self.record.log
         log.i[part], log.piece[part], log.new[part] = changed, before[changed], self.piece[changed]
         log.side[part] = 0
         cursor.logged += changed.size
@@ -426,17 +431,22 @@ class Memory:
     # ------------------------------------------------------------------ checkpoints
 
     def state(self) -> dict[str, Any]:
-        """Everything that moves, by name: arrays of plain numbers, most of them views.
+        """Return everything that changes, by name: arrays of plain numbers, most of them views.
 
-        What is left out comes from the problem and the span alone (see `Tracker.load_model`), or
-        is written anew before it is read.
+        The rest follows from the problem and the span (see `Tracker.load_model`), or is written
+        before it is read.
         """
-        groups = {"here": self.here, "act": self.act, "mov": self.mov, "win": self.win}
+        groups = {
+            "coords": self.coords,
+            "active": self.active,
+            "motion": self.motion,
+            "window": self.window,
+        }
         arrays = {
             f"{group}.{name}": _plain(array)
-            for group, members in (groups | {"rec": self.rec}).items()
+            for group, members in (groups | {"record": self.record}).items()
             for name, array in members._asdict().items()
-            if (group, name) not in (("here", "border"), ("act", "column"))
+            if (group, name) not in (("coords", "border"), ("active", "column"))
         }
         numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
         return arrays | {
@@ -446,32 +456,32 @@ class Memory:
         }
 
     def restore_state(self, saved: Mapping[str, Any]) -> None:
-        """Stand where `state` was asked for; the model's polylines must be loaded.
+        """Continue from `state`; the model's polylines must be loaded.
 
         A `ValueError` says what does not fit.
         """
         cursor = self.cursor
-        capacity, packed = len(saved["act.rate"]), saved["win.packed"].shape
-        if saved["act.factor"].shape != (capacity, capacity) or capacity < self._capacity:
-            raise ValueError(f"the factor has shape {saved['act.factor'].shape}")
-        if packed[0] != self.win.packed.shape[0]:
+        capacity, packed = len(saved["active.rate"]), saved["window.packed"].shape
+        if saved["active.factor"].shape != (capacity, capacity) or capacity < self._capacity:
+            raise ValueError(f"the factor has shape {saved['active.factor'].shape}")
+        if packed[0] != self.window.packed.shape[0]:
             raise ValueError(f"the window has {packed[0]} features, not {self.width}")
         self._reserve(capacity)
-        self.win = self.win._replace(packed=np.zeros(packed))
+        self.window = self.window._replace(packed=np.zeros(packed))
         self._record_room(
-            *(len(saved[f"rec.{name}"]) for name in ("segment", "active", "log", "jump"))
+            *(len(saved[f"record.{name}"]) for name in ("segment", "active", "log", "jump"))
         )
         for name, array in self.state().items():
             given = saved[name]
             if (array.shape, array.dtype) != (given.shape, given.dtype):
                 raise ValueError(f"{name!r} has shape {given.shape}, not {array.shape}")
             array[...] = given
-        rec = self.rec
+        record = self.record
         for used, room in (
-            (cursor.segments + cursor.open, rec.segment.size),
-            (cursor.entries, rec.active.size),
-            (cursor.logged, rec.log.size),
-            (cursor.jumps, rec.jump.size),
+            (cursor.segments + cursor.open, record.segment.size),
+            (cursor.entries, record.active.size),
+            (cursor.logged, record.log.size),
+            (cursor.jumps, record.jump.size),
             (self.system.actives, capacity),
         ):
             if not 0 <= used <= room:

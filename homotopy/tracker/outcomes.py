@@ -15,11 +15,11 @@ class Kind(Enum):
     """Why a run failed."""
 
     NO_OPTIMUM = "no optimum exists"
-    STUCK = "the way on could not be resolved"
+    STUCK = "the route could not be continued"
 
 
 class Failure(TraceError):
-    """The way could not be followed; `kind` says why."""
+    """The route could not be followed; `kind` says why."""
 
     def __init__(self, message: str, kind: Kind = Kind.STUCK) -> None:
         super().__init__(message)
@@ -27,31 +27,31 @@ class Failure(TraceError):
 
 
 class Wants(Enum):
-    """What the tracker cannot do by itself."""
+    """What the tracker cannot do itself."""
 
-    FLIPS = "who of those at a jump changes side"
+    FLIPS = "which coordinates at a jump change side"
     CROSSING = "the optimum across a jump"
 
 
 @attrs.frozen
 class Arrived:
-    """The route has come to its end."""
+    """The end of the route was reached."""
 
 
 @attrs.frozen
 class Paused:
-    """The listener wants to look at the trace."""
+    """The listener requested a pause."""
 
 
 @attrs.frozen
 class OnRidge:
-    """A coordinate can go on only downhill: with it the active block is not definite.
+    """A coordinate can continue only downhill: with it the active block is not positive definite.
 
     Attributes
     ----------
     coordinate : int
     way : float
-        Whether its alpha rises (1.0) or falls (-1.0) on the way down.
+        Whether its alpha rises (1.0) or falls (-1.0) in the descent.
     """
 
     coordinate: int
@@ -60,13 +60,13 @@ class OnRidge:
 
 @attrs.frozen
 class Failed:
-    """The way could not be followed.
+    """The route could not be followed.
 
     Attributes
     ----------
     error : Failure
     crossing : bool
-        Whether that was on the way across a jump.
+        Whether this happened while crossing a jump.
     """
 
     error: Failure

@@ -12,7 +12,7 @@ __all__ = ["add_row", "add_sizes", "product_with", "response", "responses"]
 
 @njit(**SUM)
 def product_with(core, mode, i, index, size, out):  # type: ignore[no-untyped-def]
-    """``Q_ij`` for j in `index`."""
+    """Write ``Q_ij`` for j in `index` to `out`."""
     form = core.form
     if mode == ROWS:
         store, slot, own = form.store, form.slot, form.slot[i]
@@ -42,7 +42,7 @@ def product_with(core, mode, i, index, size, out):  # type: ignore[no-untyped-de
 
 @njit(**SUM)
 def response(core, i, w):  # type: ignore[no-untyped-def]
-    """``<phi_i, w>``."""
+    """Return ``<phi_i, w>``."""
     form = core.form
     total = 0.0
     phi, data, indices = form.phi, form.data, form.indices
@@ -57,7 +57,7 @@ def response(core, i, w):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
-    """``out += weight * Q_i:`` on columns of Q, ``weight * phi_i`` on features."""
+    """Add ``weight * Q_i:`` (with rows of Q) or ``weight * phi_i`` (with features) to `out`."""
     form = core.form
     if mode == ROWS:
         store, own = form.store, form.slot[i]
@@ -74,7 +74,7 @@ def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def add_sizes(core, i, weight, out):  # type: ignore[no-untyped-def]
-    """``out += weight * |phi_i|``, entry by entry."""
+    """Add ``weight * |phi_i|`` to `out`, entry by entry."""
     form = core.form
     if form.phi.size:
         phi = form.phi
@@ -87,9 +87,9 @@ def add_sizes(core, i, weight, out):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def responses(core, rows, count, w, out):  # type: ignore[no-untyped-def]
-    """``out[i] = <phi_i, w>`` for i in `rows`.
+    """Set ``out[i] = <phi_i, w>`` for i in `rows`.
 
-    Not by `response`: the call in the loop makes a whole path a fifth slower.
+    Do not call `response` here: the call in the loop makes a whole path a fifth slower.
     """
     form = core.form
     phi, data, indices, indptr = form.phi, form.data, form.indices, form.indptr

@@ -1,20 +1,20 @@
-"""Off by how much: the one yardstick of the tracker, and the correction by it.
+"""The error of a point relative to the error allowed, and its correction.
 
 A point is right if it is exact for features, border, corners and slopes that differ from the given
-ones by a few eps, entry by entry, and for a t that does by a few eps of the span.  What an equation
-may be off by is therefore a few eps of the sum of the sizes of its terms, and no less than a
-hundredth of what the certificate grants at its tolerance of 1e-8 (the names are those of
+ones by a few eps, entry by entry, and for a t that differs by a few eps of the span.  The error
+allowed in an equation is therefore a few eps of the sum of the sizes of its terms, but no less than
+a hundredth of what the certificate allows at its tolerance of 1e-8 (the names are those of
 `homotopy.tracker.tolerances.Proof`):
 
     u_i on its piece    eps_m * (|phi_i| sum_j |phi_j||alpha_j| + |B_i||b| + terms of the corner;
-                        no less than those of the equations that b comes from, as far as B_i goes)
+                        no less than those of the equations that determine b, as far as B_i goes)
                         + little_u * max(|u_i|, |corner|), but at most `apart` of the distance
                         between two corners
     alpha_i on its knot little_alpha * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
-    border equation     eps_m * what the terms can be on the span + little_u * |terms|
+    border equation     eps_m * largest terms on the span + little_u * |terms|
 
 with ``eps_m = equation * eps * sqrt(m)`` for m equations solved together, all times `share` (the
-first term of a border equation times `balance`), which keeps the tracker stricter than the
+first term of a border equation times `balance`), which makes the tracker stricter than the
 certificate.  The certificate computes its own allowances.
 """
 
@@ -32,19 +32,20 @@ from homotopy.tracker.nearness import corner_now, imply_all, near_a_of
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
-from homotopy.tracker.state import BY_TURN, GO, ROWS
+from homotopy.tracker.sizes import least_terms
+from homotopy.tracker.state import BY_DIRECTION, GO, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import close_window
 
 __all__ = ["correct", "off_course", "refine", "take_up", "worst_off"]
 
 
-# ------------------------------------------------------------------ the yardstick
+# ------------------------------------------------------------------ the error
 
 
 @njit(**PART)
 def part_of(off, allowed):  # type: ignore[no-untyped-def]
-    """``off / allowed``; nothing is nothing, and what is not a number is as bad as can be."""
+    """Return ``off / allowed``: 0 if nothing is off, infinite for NaN."""
     if off <= 0.0:
         return 0.0
     ratio = off / allowed
@@ -53,63 +54,63 @@ def part_of(off, allowed):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
-    """What u_i may be away from `place`, a corner that is a sum of `terms`."""
-    here, act, sizes, system, tol = core.here, core.act, core.sizes, core.system, core.tol
-    spot, u = here.spot[i], abs(here.u[i])
-    parts = math.sqrt(abs(spot.own)) * sizes.terms + terms
+    """Return the distance allowed between u_i and `place`, a corner that is a sum of `terms`."""
+    coords, active, sizes, system, tol = core.coords, core.active, core.sizes, core.system, core.tol
+    status, u = coords.status[i], abs(coords.u[i])
+    parts = math.sqrt(abs(status.own)) * sizes.terms + terms
     share = 0.0
-    for c in range(act.column.size):
-        parts += abs(here.border[i, c] * act.column[c].b)
-        share = max(share, abs(here.border[i, c]))
-    # w and b are found from the equations of others, and known as well as these.
-    parts = max(max(parts, share * sizes.middle), spot.usual)
-    equations = 1.0 + system.actives + act.column.size
+    for c in range(active.column.size):
+        parts += abs(coords.border[i, c] * active.column[c].b)
+        share = max(share, abs(coords.border[i, c]))
+    # w and b are determined by the equations of others, and known no better than these.
+    parts = max(max(parts, share * sizes.middle), least_terms(core, i))
+    equations = 1.0 + system.actives + active.column.size
     allowed = tol.little_u * max(u, abs(place)) + tol.equation * EPS * math.sqrt(equations) * parts
-    least = max(tol.apart * spot.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
+    least = max(tol.apart * status.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
     return tol.share * min(allowed, least)
 
 
 @njit(**PART)
 def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
-    """`miss`, the distance of u_i from corner j, in parts of what is allowed."""
-    lines, here, route = core.lines, core.here, core.route
+    """Return `miss`, the distance of u_i from corner j, relative to the error allowed."""
+    polylines, coords, route = core.polylines, core.coords, core.route
     if miss <= 0.0:
         return 0.0
-    corner = lines.corner[i, j]
-    terms = abs(corner.at) + abs(corner.rate * route.t) + abs(here.fence[i].shift * route.mu)
+    corner = polylines.corner[i, j]
+    terms = abs(corner.at) + abs(corner.rate * route.t) + abs(coords.fence[i].shift * route.mu)
     return part_of(miss, allowed_u(core, i, corner_now(core, i, j), terms))
 
 
 @njit(**PART)
 def off_ends(core, i):  # type: ignore[no-untyped-def]
-    """How far alpha_i is beyond the ends of its knot, in parts of what is allowed."""
-    here, act, system, tol = core.here, core.act, core.system, core.tol
+    """Return how far alpha_i is beyond the ends of its knot, relative to the error allowed."""
+    coords, active, system, tol = core.coords, core.active, core.system, core.tol
     beyond = -min(room_of(core, i, 1.0), room_of(core, i, -1.0))
     if beyond <= 0.0:
         return 0.0
-    spot, usual = here.spot[i], np.inf
-    if spot.own > 0.0:
-        usual = max(abs(here.u[i]), here.fence[i].scale) / spot.own
-    if spot.slope > 0.0:
-        usual = min(usual, spot.slope)
-    allowed = tol.little_alpha * max(abs(here.alpha[i]), usual if usual < np.inf else 0.0)
+    status, usual = coords.status[i], np.inf
+    if status.own > 0.0:
+        usual = max(abs(coords.u[i]), coords.fence[i].scale) / status.own
+    if status.slope > 0.0:
+        usual = min(usual, status.slope)
+    allowed = tol.little_alpha * max(abs(coords.alpha[i]), usual if usual < np.inf else 0.0)
     if usual == np.inf:
-        # Found from the border equations alone: what ought to be 0 is the rounding of these.
-        equations = 1.0 + system.actives + act.column.size
-        allowed = max(allowed, tol.equation * EPS * math.sqrt(equations) * spot.height)
+        # The border equations alone determine it: if it should be 0, it has their rounding.
+        equations = 1.0 + system.actives + active.column.size
+        allowed = max(allowed, tol.equation * EPS * math.sqrt(equations) * status.height)
     return part_of(beyond, tol.share * allowed)
 
 
 @njit(**PART)
 def off_of(core, i):  # type: ignore[no-untyped-def]
-    """How far coordinate i is off its piece, in parts of what is allowed."""
-    here, route = core.here, core.route
-    spot, u = here.spot[i], here.u[i]
-    j = spot.piece // 2
-    if spot.piece % 2 == 1:
+    """Return how far coordinate i is off its piece, relative to the error allowed."""
+    coords, route = core.coords, core.route
+    status, u = coords.status[i], coords.u[i]
+    j = status.piece // 2
+    if status.piece % 2 == 1:
         miss = abs(corner_now(core, i, j) - u)
         return max(off_corner(core, i, j, miss), off_ends(core, i))
-    fence, off = here.fence[i], 0.0
+    fence, off = coords.fence[i], 0.0
     place = u - fence.shift * route.mu
     if fence.low > -np.inf:
         miss = fence.low + fence.low_rate * route.t - place
@@ -117,66 +118,73 @@ def off_of(core, i):  # type: ignore[no-untyped-def]
     if fence.high < np.inf:
         miss = place - fence.high - fence.high_rate * route.t
         off = max(off, off_corner(core, i, j, miss))
-    if spot.bend > 0.0:
+    if status.bend > 0.0:
         off = max(off, off_slanted(core, i))
     return off if u == u else np.inf
 
 
 @njit(**PART)
 def off_slanted(core, i):  # type: ignore[no-untyped-def]
-    """How far the response of coordinate i is from where alpha says that it is, likewise."""
-    lines, here, route, tol = core.lines, core.here, core.route, core.tol
-    spot, slope = here.spot[i], lines.slope[i, here.spot[i].piece // 2]
-    terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(here.alpha[i])) / spot.bend
-    # (Where it ought to be 0 there are no terms but the rounding of others.)
-    least = max(tol.apart * terms, tol.nearest * EPS * spot.usual)
-    allowed = min(allowed_u(core, i, here.u[i], terms), tol.share * least)
-    return part_of(abs(spot.miss), allowed)
+    """Return how far the response of coordinate i is from the value given by alpha, likewise."""
+    polylines, coords, route, tol = core.polylines, core.coords, core.route, core.tol
+    status, slope = coords.status[i], polylines.slope[i, coords.status[i].piece // 2]
+    terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(coords.alpha[i])) / status.bend
+    # (If it should be 0, it has no terms but the rounding of others.)
+    least = max(tol.apart * terms, tol.nearest * EPS * least_terms(core, i))
+    allowed = min(allowed_u(core, i, coords.u[i], terms), tol.share * least)
+    return part_of(abs(status.miss), allowed)
 
 
 @njit(**PART)
 def off_border(core, c):  # type: ignore[no-untyped-def]
-    """How far border equation c is off, in parts of what is allowed."""
-    act, system, tol = core.act, core.system, core.tol
-    column = act.column[c]
-    equations = 1.0 + system.actives + act.column.size
+    """Return the error of border equation c, relative to the error allowed."""
+    active, system, tol = core.active, core.system, core.tol
+    column = active.column[c]
+    equations = 1.0 + system.actives + active.column.size
     allowed = tol.balance * tol.equation * EPS * math.sqrt(equations) * column.most
-    column.allowed = allowed + tol.share * tol.little_u * column.weight
+    column.allowed = allowed + tol.share * tol.little_border * column.weight
     return part_of(abs(column.off), column.allowed)
 
 
 @njit(**PART)
 def worst_off(core):  # type: ignore[no-untyped-def]
-    """The worst of all coordinates and border equations; u must have been recomputed."""
-    here, act = core.here, core.act
-    worst = 0.0
-    for i in range(here.u.size):
+    """Return the largest error of all coordinates and border equations; u must be recomputed.
+
+    ``sizes.bound`` gets the same relative to what the certificate allows: the larger of the two
+    terms of which `allowed_u` takes the sum, times `share`.
+    """
+    coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
+    worst = others = 0.0
+    for i in range(coords.u.size):
         worst = max(worst, off_of(core, i))
-    for c in range(act.column.size):
-        worst = max(worst, off_border(core, c))
-    return worst
+        if coords.status[i].piece % 2 == 1:
+            others = max(others, off_ends(core, i))
+    for c in range(active.column.size):
+        others = max(others, off_border(core, c))
+    sizes.bound = max(2.0 * tol.share * worst, others)
+    return max(worst, others)
 
 
 @njit(**PART)
 def residual_of(core, i):  # type: ignore[no-untyped-def]
-    """How far active coordinate i is from where it should be."""
-    here = core.here
-    piece = here.spot[i].piece
+    """Return how far active coordinate i is from its piece, with sign."""
+    coords = core.coords
+    piece = coords.status[i].piece
     if piece % 2 == 1:
-        return corner_now(core, i, piece // 2) - here.u[i]
-    return -here.spot[i].miss
+        return corner_now(core, i, piece // 2) - coords.u[i]
+    return -coords.status[i].miss
 
 
 @njit(**PART)
 def off_course(core):  # type: ignore[no-untyped-def]
-    """The worst of the active coordinates, as far as they have been followed."""
-    here, act, system = core.here, core.act, core.system
+    """Return the largest error of the active coordinates, as they are tracked."""
+    coords, active, system = core.coords, core.active, core.system
     worst = 0.0
     for k in range(system.actives):
-        i = act.index[k]
-        if here.spot[i].piece % 2 == 1:
+        i = active.index[k]
+        if coords.status[i].piece % 2 == 1:
             off = abs(residual_of(core, i))
-            off = off_corner(core, i, here.spot[i].piece // 2, off)
+            off = off_corner(core, i, coords.status[i].piece // 2, off)
         else:
             off = off_slanted(core, i)
         worst = max(worst, off)
@@ -188,33 +196,33 @@ def off_course(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def solve_residuals(core):  # type: ignore[no-untyped-def]
-    """The change of alpha_A (``work[1]``) and b (``column.rate``) that takes the active coordinates
-    to where they should be, and the border equations by minus ``column.off``."""
-    act, fixed, system = core.act, core.fixed, core.system
+    """Compute the change of alpha_A (``work[1]``) and b (``column.rate``) that moves the active
+    coordinates onto their pieces, and the border equations by minus ``column.off``."""
+    active, fixed, system = core.active, core.fixed, core.system
     if system.ready < 2:
         prepare(core)
-    x = act.work[0]
+    x = active.work[0]
     for k in range(system.actives):
-        x[k] = residual_of(core, act.index[k])
-    forward_substitute(act.factor, system.actives, x)
-    for c in range(act.column.size):
-        act.column[c].short = act.column[c].off
-    finish(core, x, act.work[1])
-    for c in range(act.column.size):
-        # The solve works with b - rho B^T alpha.
-        act.column[c].rate -= fixed.rho * act.column[c].off
+        x[k] = residual_of(core, active.index[k])
+    forward_substitute(active.factor, system.actives, x)
+    for c in range(active.column.size):
+        active.column[c].short = active.column[c].off
+    finish(core, x, active.work[1])
+    for c in range(active.column.size):
+        # The system is solved for b - rho B^T alpha.
+        active.column[c].rate -= fixed.rho * active.column[c].off
     system.solved = system.rated = 0
 
 
 @njit(**PART)
 def first_out(core):  # type: ignore[no-untyped-def]
-    """Whose alpha the change takes out of its knot first (its place in A, -1 if none), and the part
-    of the change that leads there."""
-    here, act, system = core.here, core.act, core.system
+    """Return the place in A of the first alpha that the change takes out of its knot (-1 if none),
+    and the fraction of the change that leads there."""
+    coords, active, system = core.coords, core.active, core.system
     found, part = np.int64(-1), 1.0
     for k in range(system.actives):
-        i, change = act.index[k], act.work[1, k]
-        if here.spot[i].piece % 2 == 0 or change == 0.0:
+        i, change = active.index[k], active.work[1, k]
+        if coords.status[i].piece % 2 == 0 or change == 0.0:
             continue
         room = max(room_of(core, i, change), 0.0)
         if abs(change) > room + near_a_of(core, i, 0.0) and room < part * abs(change):
@@ -224,14 +232,20 @@ def first_out(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def apply_change(core, part):  # type: ignore[no-untyped-def]
-    """Go `part` of the change; u follows."""
-    here, act, system, event, cursor = core.here, core.act, core.system, core.event, core.cursor
+    """Apply a fraction `part` of the change; u follows."""
+    coords, active, system, event, cursor = (
+        core.coords,
+        core.active,
+        core.system,
+        core.event,
+        core.cursor,
+    )
     for k in range(system.actives):
-        act.rate[k] = part * act.work[1, k]
-        here.alpha[act.index[k]] += act.rate[k]
-    for c in range(act.column.size):
-        act.column[c].rate *= part
-        act.column[c].off *= 1.0 - part
+        active.rate[k] = part * active.work[1, k]
+        coords.alpha[active.index[k]] += active.rate[k]
+    for c in range(active.column.size):
+        active.column[c].rate *= part
+        active.column[c].off *= 1.0 - part
     cursor.refined += 1
     event.fresh = 0
     shift_response(core)
@@ -240,8 +254,8 @@ def apply_change(core, part):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def refine(core):  # type: ignore[no-untyped-def]
-    """Take the active coordinates back to where they should be, unless that takes an alpha out of
-    its knot."""
+    """Move the active coordinates back onto their pieces, unless that takes an alpha out of its
+    knot."""
     solve_residuals(core)
     if first_out(core)[0] < 0:
         apply_change(core, 1.0)
@@ -249,13 +263,13 @@ def refine(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def take_up(core):  # type: ignore[no-untyped-def]
-    """Refine after alphas that left their knots have dropped what was left of them."""
-    act, route, event = core.act, core.route, core.event
+    """Refine after alphas have left their knots before reaching the end of them."""
+    active, route, event = core.active, core.route, core.event
     scope, cursor, tol = core.scope, core.cursor, core.tol
-    for c in range(act.column.size):
-        act.column[c].off, act.column[c].dropped = act.column[c].dropped, 0.0
+    for c in range(active.column.size):
+        active.column[c].off, active.column[c].dropped = active.column[c].dropped, 0.0
     event.dropped = 0
-    if scope.window == BY_TURN:
+    if scope.window == BY_DIRECTION:
         close_window(core)
     refine(core)
     if not route.settling and off_course(core) > tol.repair:
@@ -264,52 +278,52 @@ def take_up(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def correct(core):  # type: ignore[no-untyped-def]
-    """The same with pivots: an alpha that the change takes out of its knot is at the end of it."""
-    here, act, system = core.here, core.act, core.system
+    """Do the same with pivots: an alpha that the change takes out of its knot leaves it."""
+    coords, active, system = core.coords, core.active, core.system
     for _ in range(1 + system.actives):
         solve_residuals(core)
         k, part = first_out(core)
         if k < 0:
             apply_change(core, 1.0)
             return GO
-        i, up = act.index[k], act.work[1, k] > 0.0
+        i, up = active.index[k], active.work[1, k] > 0.0
         code = ready_for(core, i)
         if code != GO:
             return code
         apply_change(core, part)
-        j = here.spot[i].piece // 2
+        j = coords.status[i].piece // 2
         leave(core, i, j if up else j + 1)
     return GO
 
 
 @njit(**PART)
 def shift_response(core):  # type: ignore[no-untyped-def]
-    """u moves by what ``act.rate`` (a change of alpha_A) and ``column.rate`` do to it."""
-    here, act, mov = core.here, core.act, core.mov
+    """Move u by the effect of ``active.rate`` (a change of alpha_A) and ``column.rate``."""
+    coords, active, motion = core.coords, core.active, core.motion
     fixed, system, scope = core.fixed, core.system, core.scope
-    size, du = system.actives, here.du
+    size, du = system.actives, coords.du
     if fixed.mode == ROWS:
         for i in range(du.size):
             du[i] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], act.rate[k], du)
+            add_row(core, fixed.mode, active.index[k], active.rate[k], du)
         for i in range(du.size):
-            here.u[i] += du[i]
+            coords.u[i] += du[i]
     else:
-        for c in range(mov.dw.size):
-            mov.dw[c] = 0.0
+        for c in range(motion.dw.size):
+            motion.dw[c] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], act.rate[k], mov.dw)
-        for c in range(mov.dw.size):
-            mov.w[c] += mov.dw[c]
-    for c in range(act.column.size):
-        column = act.column[c]
-        column.lift = column.rate
+            add_row(core, fixed.mode, active.index[k], active.rate[k], motion.dw)
+        for c in range(motion.dw.size):
+            motion.w[c] += motion.dw[c]
+    for c in range(active.column.size):
+        column = active.column[c]
+        column.full_rate = column.rate
         column.b += column.rate
     for k in range(scope.looked):
-        i = here.near[k]
+        i = coords.near[k]
         if fixed.mode != ROWS:
-            here.u[i] += rate_of(core, i)
+            coords.u[i] += rate_of(core, i)
         else:
-            for c in range(act.column.size):
-                here.u[i] += here.border[i, c] * act.column[c].lift
+            for c in range(active.column.size):
+                coords.u[i] += coords.border[i, c] * active.column[c].full_rate

@@ -1,10 +1,10 @@
-"""How fast everything moves on the present segment.
+"""The rates of everything on the present segment.
 
     [ Q_AA + D_A   B_A ] [ alpha_A' ]   [ corner_A' - Q_AF slope_F' ]
     [ B_A^T        0   ] [ b'       ] = [ e'  - B_F^T slope_F'      ]
     u' = Q_:A alpha_A' + Q_:F slope_F' + B b'
 
-``Q_:F slope_F'`` (the pull of the moving slopes) changes only with the pieces and is kept.
+``Q_:F slope_F'`` (the pull of the moving slopes) changes only with the pieces and is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from homotopy.tracker.factor import (
 )
 from homotopy.tracker.nearness import corner_rate, imply_rate, slope_rate
 from homotopy.tracker.products import add_row, response, responses
-from homotopy.tracker.state import BY_TURN, ROWS
+from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 
 __all__ = ["all_rates", "rate_of", "solve"]
@@ -34,108 +34,113 @@ __all__ = ["all_rates", "rate_of", "solve"]
 
 @njit(**PART)
 def aim_of(core, i):  # type: ignore[no-untyped-def]
-    """The right-hand side of the active system for coordinate i."""
-    lines, here, act = core.lines, core.here, core.act
-    mov, route, fixed = core.mov, core.route, core.fixed
-    piece = here.spot[i].piece
+    """Return the right-hand side of the active system for coordinate i."""
+    polylines, coords, active = core.polylines, core.coords, core.active
+    motion, route, fixed = core.motion, core.route, core.fixed
+    piece = coords.status[i].piece
     j = piece // 2
     if piece % 2 == 1:
         aim = corner_rate(core, i, j)
     else:
-        aim = slope_rate(core, i, j) / lines.slope[i, j].bend
-    pull = mov.along if route.along else mov.across
+        aim = slope_rate(core, i, j) / polylines.slope[i, j].bend
+    pull = motion.along if route.along else motion.across
     aim -= pull[i] if fixed.mode == ROWS else response(core, i, pull)
-    for c in range(act.column.size):
-        column = act.column[c]
+    for c in range(active.column.size):
+        column = active.column[c]
         balance = column.along if route.along else column.across
-        aim -= fixed.rho * here.border[i, c] * balance
+        aim -= fixed.rho * coords.border[i, c] * balance
     return aim
 
 
 @njit(**PART)
 def prepare(core):  # type: ignore[no-untyped-def]
-    """``half = R^{-T} [aim, B]`` anew; the part of B only where it is not up to date."""
-    here, act, system = core.here, core.act, core.system
-    size, rows = system.actives, 1 if system.ready else act.column.size + 1
+    """Compute ``half = R^{-T} [aim, B]``; the part of B only if it is not up to date."""
+    coords, active, system = core.coords, core.active, core.system
+    size, rows = system.actives, 1 if system.ready else active.column.size + 1
     for k in range(size):
-        i = act.index[k]
-        act.half[0, k] = aim_of(core, i)
+        i = active.index[k]
+        active.half[0, k] = aim_of(core, i)
         for c in range(rows - 1):
-            act.half[c + 1, k] = here.border[i, c]
+            active.half[c + 1, k] = coords.border[i, c]
     for row in range(rows):
-        forward_substitute(act.factor, size, act.half[row])
+        forward_substitute(active.factor, size, active.half[row])
     system.ready = 2
 
 
 @njit(**SUM)
 def finish(core, x, out):  # type: ignore[no-untyped-def]
-    """``out`` = alpha part of the solution for ``x = R^{-T} right``; b part into ``column.rate``.
+    """Solve for ``x = R^{-T} right``: the alpha part to `out`, the b part to ``column.rate``.
 
-    ``column.short`` holds minus what the border asks for.  Returns the rank of the border.
+    ``column.short`` holds minus the right-hand side of the border.  Return the rank of the border.
     """
-    act, fixed, system, tol = core.act, core.fixed, core.system, core.tol
-    size, half, m = system.actives, act.half, act.column.size
+    active, fixed, system, tol = core.active, core.fixed, core.system, core.tol
+    size, half, m = system.actives, active.half, active.column.size
     for c in range(m):
         total, mass, own, right = 0.0, 0.0, half[c + 1, :size], x[:size]
         for k in range(own.size):
             part = own[k] * right[k]
             total += part
             mass += abs(part)
-        act.column[c].mass = mass + abs(act.column[c].short)
-        act.column[c].short += total
+        active.column[c].mass = mass + abs(active.column[c].short)
+        active.column[c].short += total
         for e in range(c + 1):
             total, other = 0.0, half[e + 1, :size]
             for k in range(own.size):
                 total += own[k] * other[k]
-            act.schur[c, e] = total
-            act.schur[e, c] = total
+            active.schur[c, e] = total
+            active.schur[e, c] = total
     rank = 0
     if m:
-        rank = eliminate_border(act.schur, act.column, tol.spread / fixed.rho)
+        # A heavy row, or a piece that hardly bends, supports b as well as any, by a small number.
+        own = 0.0
+        for c in range(m):
+            own = max(own, active.schur[c, c])
+        least = tol.spread * min(1.0 / fixed.rho, own)
+        rank = eliminate_border(active.schur, active.column, least)
     result, right = out[:size], x[:size]
     for k in range(result.size):
         result[k] = right[k]
     for c in range(m):
-        rate, own = act.column[c].rate, half[c + 1, :size]
+        rate, own = active.column[c].rate, half[c + 1, :size]
         for k in range(result.size):
             result[k] -= rate * own[k]
-    back_substitute(act.factor, size, out)
+    back_substitute(active.factor, size, out)
     return rank
 
 
 @njit(**PART)
 def unsupported(core, rank):  # type: ignore[no-untyped-def]
-    """Whether the balance asks for what the active coordinates cannot give; then ``column.slide``
-    is the way for b to go: against the growth of ``B^T alpha`` that is asked for."""
-    act, route, tol = core.act, core.route, core.tol
+    """Whether the balance requires what the active coordinates cannot provide; then write to
+    ``column.slide`` the direction of b against the required growth of ``B^T alpha``."""
+    active, route, tol = core.active, core.route, core.tol
     left = abs(route.stop - route.tau)
-    for q in range(rank, act.column.size):
-        dead = act.column[act.column[q].order]
+    for q in range(rank, active.column.size):
+        dead = active.column[active.column[q].order]
         short = dead.short
         if (
             abs(short) > tol.unbalanced * dead.mass
             and abs(short) * left > tol.forgiven * dead.weight
         ):
-            null_of_border(act.schur, act.column, rank, q)
+            null_of_border(active.schur, active.column, rank, q)
             if short * route.sign < 0.0:
-                for c in range(act.column.size):
-                    act.column[c].slide = -act.column[c].slide
+                for c in range(active.column.size):
+                    active.column[c].slide = -active.column[c].slide
             return True
     return False
 
 
 @njit(**SUM)
 def solve(core):  # type: ignore[no-untyped-def]
-    """alpha_A', b' and w' for the present pieces; False where b must slide first."""
-    act, route, fixed, sizes = core.act, core.route, core.fixed, core.sizes
+    """Compute alpha_A', b' and w' for the present pieces; return False if b must slide first."""
+    active, route, fixed, sizes = core.active, core.route, core.fixed, core.sizes
     system, tol = core.system, core.tol
     if system.ready < 2:
         prepare(core)
-    size, m = system.actives, act.column.size
+    size, m = system.actives, active.column.size
     for c in range(m):
-        column = act.column[c]
+        column = active.column[c]
         column.short = (column.along if route.along else column.across) - column.target_rate
-    rank = finish(core, act.half[0], act.rate)
+    rank = finish(core, active.half[0], active.rate)
     if rank < m and unsupported(core, rank):
         return False
     mass = spread_rates(core)
@@ -149,7 +154,7 @@ def solve(core):  # type: ignore[no-untyped-def]
                 mass = spread_rates(core)
     fastest = 0.0
     for k in range(size):
-        fastest = max(fastest, abs(act.rate[k]))
+        fastest = max(fastest, abs(active.rate[k]))
     system.rate_noise, system.fastest = tol.speed * EPS * mass, fastest
     system.solved, system.rated = 1, 0
     return True
@@ -157,108 +162,108 @@ def solve(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def spread_rates(core):  # type: ignore[no-untyped-def]
-    """What alpha_A' and b' do to b itself and to w; returns the size of the terms of u'."""
-    here, act, mov = core.here, core.act, core.mov
+    """Compute the rates of b and of w from alpha_A' and b'; return the size of the terms of u'."""
+    coords, active, motion = core.coords, core.active, core.motion
     route, fixed, system = core.route, core.fixed, core.system
     size, mass = system.actives, system.mass_along if route.along else system.mass_across
-    for c in range(act.column.size):
-        column = act.column[c]
-        # The solve works with b - rho e.  (Not by the sum that e' is: rho times its rounding would
-        # be more than the rest.)
-        column.lift = column.rate + fixed.rho * column.target_rate
-        mass += abs(column.lift) / math.sqrt(fixed.rho)
+    for c in range(active.column.size):
+        column = active.column[c]
+        # The system is solved for b - rho e.  (Do not use the sum that equals e': rho times its
+        # rounding would exceed the rest.)
+        column.full_rate = column.rate + fixed.rho * column.target_rate
+        mass += abs(column.full_rate) / math.sqrt(fixed.rho)
     for k in range(size):
-        mass += abs(act.rate[k]) * here.fence[act.index[k]].root
+        mass += abs(active.rate[k]) * coords.fence[active.index[k]].root
     if fixed.mode != ROWS:
-        pull, dw = mov.along if route.along else mov.across, mov.dw
+        pull, dw = motion.along if route.along else motion.across, motion.dw
         for c in range(dw.size):
             dw[c] = pull[c]
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], act.rate[k], dw)
+            add_row(core, fixed.mode, active.index[k], active.rate[k], dw)
     return mass
 
 
 @njit(**SUM)
 def missed(core, mass):  # type: ignore[no-untyped-def]
-    """Correct the rates of alpha_A and b by what they miss, where that is more than rounding.
+    """Correct the rates of alpha_A and b by their residual, if that is more than rounding.
 
-    The factor carries the square of the condition of the active rows, features do not.  On rows of
-    Q it is the border equations alone: where alpha_A' ought to be 0 its rounding, times a long way,
-    would put them off.
+    The factor has the square of the condition of the active rows; features do not.  With rows of Q
+    only the border equations are corrected: the rounding of an alpha_A' that should be 0, times a
+    long step, would violate them.
     """
-    lines, here, act = core.lines, core.here, core.act
+    polylines, coords, active = core.polylines, core.coords, core.active
     route, fixed, system, tol = core.route, core.fixed, core.system, core.tol
-    size, left, by, enough = system.actives, act.work[0], act.work[1], True
+    size, left, by, enough = system.actives, active.work[0], active.work[1], True
     rounding = tol.missed * EPS if fixed.mode != ROWS else tol.misses_border
     for k in range(size):
         left[k] = 0.0
         if fixed.mode == ROWS:
             continue
-        i = act.index[k]
-        piece = here.spot[i].piece
+        i = active.index[k]
+        piece = coords.status[i].piece
         j = piece // 2
         if piece % 2 == 1:
             aim = corner_rate(core, i, j)
         else:
-            aim = (slope_rate(core, i, j) - act.rate[k]) / lines.slope[i, j].bend
+            aim = (slope_rate(core, i, j) - active.rate[k]) / polylines.slope[i, j].bend
         left[k] = aim - rate_of(core, i)
-        terms = abs(aim) + math.sqrt(abs(here.spot[i].own)) * mass
-        for c in range(act.column.size):
-            terms += abs(here.border[i, c] * act.column[c].lift)
+        terms = abs(aim) + math.sqrt(abs(coords.status[i].own)) * mass
+        for c in range(active.column.size):
+            terms += abs(coords.border[i, c] * active.column[c].full_rate)
         enough = enough and abs(left[k]) <= rounding * terms
-    for c in range(act.column.size):
-        column = act.column[c]
-        column.rest = column.rate
+    for c in range(active.column.size):
+        column = active.column[c]
+        column.former_rate = column.rate
         moving = column.along if route.along else column.across
         column.short = moving - column.target_rate
         terms = abs(moving) + abs(column.target_rate)
         for k in range(size):
-            part = here.border[act.index[k], c] * act.rate[k]
+            part = coords.border[active.index[k], c] * active.rate[k]
             column.short += part
             terms += abs(part)
         enough = enough and abs(column.short) <= rounding * terms
     if enough:
         return False
-    for c in range(act.column.size):
+    for c in range(active.column.size):
         for k in range(size):
-            left[k] -= fixed.rho * act.column[c].short * here.border[act.index[k], c]
-    forward_substitute(act.factor, size, left)
+            left[k] -= fixed.rho * active.column[c].short * coords.border[active.index[k], c]
+    forward_substitute(active.factor, size, left)
     finish(core, left, by)
-    for c in range(act.column.size):
-        act.column[c].rate += act.column[c].rest
+    for c in range(active.column.size):
+        active.column[c].rate += active.column[c].former_rate
     for k in range(size):
-        act.rate[k] += by[k]
+        active.rate[k] += by[k]
     if core.sizes.own_w:
-        for c in range(act.column.size):
-            column = act.column[c]
-            column.lift = column.rate + fixed.rho * column.target_rate
+        for c in range(active.column.size):
+            column = active.column[c]
+            column.full_rate = column.rate + fixed.rho * column.target_rate
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], by[k], core.mov.dw)
+            add_row(core, fixed.mode, active.index[k], by[k], core.motion.dw)
     return True
 
 
 @njit(**PART)
 def speed_of_w(core):  # type: ignore[no-untyped-def]
-    """``|w'|``, and what b' counts for beside it."""
-    act, mov, fixed = core.act, core.mov, core.fixed
+    """Return ``|w'|`` plus the weight of b' relative to it."""
+    active, motion, fixed = core.active, core.motion, core.fixed
     square = 0.0
-    for c in range(mov.dw.size):
-        square += mov.dw[c] * mov.dw[c]
+    for c in range(motion.dw.size):
+        square += motion.dw[c] * motion.dw[c]
     speed = math.sqrt(square)
-    for c in range(act.column.size):
-        speed += abs(act.column[c].lift) / math.sqrt(fixed.rho)
+    for c in range(active.column.size):
+        speed += abs(active.column[c].full_rate) / math.sqrt(fixed.rho)
     return speed
 
 
 @njit(**SUM)
 def rate_of(core, i):  # type: ignore[no-untyped-def]
-    """u_i' for the present direction."""
-    form, here, act, mov = core.form, core.here, core.act, core.mov
+    """Return u_i' for the present direction."""
+    form, coords, active, motion = core.form, core.coords, core.active, core.motion
     route, fixed, system = core.route, core.fixed, core.system
     total = 0.0
     if fixed.mode == ROWS:
-        store, slot, index, rate = form.store, form.slot, act.index, act.rate
-        total = mov.along[i] if route.along else mov.across[i]
+        store, slot, index, rate = form.store, form.slot, active.index, active.rate
+        total = motion.along[i] if route.along else motion.across[i]
         own = slot[i]
         if own >= 0:
             for k in range(system.actives):
@@ -267,56 +272,62 @@ def rate_of(core, i):  # type: ignore[no-untyped-def]
             for k in range(system.actives):
                 total += store[slot[index[k]], i] * rate[k]
     else:
-        total = response(core, i, mov.dw)
-    for c in range(act.column.size):
-        total += here.border[i, c] * act.column[c].lift
+        total = response(core, i, motion.dw)
+    for c in range(active.column.size):
+        total += coords.border[i, c] * active.column[c].full_rate
     return total
 
 
 @njit(**PART)
 def add_border(core):  # type: ignore[no-untyped-def]
-    """Add ``B b'`` to u' of those looked at."""
-    here, act, scope = core.here, core.act, core.scope
-    du, near = here.du, here.near
-    for c in range(act.column.size):
-        lift = act.column[c].lift
+    """Add ``B b'`` to u' of the examined coordinates."""
+    coords, active, scope = core.coords, core.active, core.scope
+    du, near = coords.du, coords.near
+    for c in range(active.column.size):
+        lift = active.column[c].full_rate
         for k in range(scope.looked):
-            du[near[k]] += lift * here.border[near[k], c]
+            du[near[k]] += lift * coords.border[near[k], c]
 
 
 @njit(**PART)
 def all_rates(core):  # type: ignore[no-untyped-def]
-    """u' of the coordinates looked at."""
-    form, here, act, mov, win = core.form, core.here, core.act, core.mov, core.win
+    """Compute u' of the examined coordinates."""
+    form, coords, active, motion, window = (
+        core.form,
+        core.coords,
+        core.active,
+        core.motion,
+        core.window,
+    )
     route, fixed, system, scope = core.route, core.fixed, core.system, core.scope
-    du, size, near, count = here.du, system.actives, here.near, scope.looked
+    du, size, near, count = coords.du, system.actives, coords.near, scope.looked
     if fixed.mode == ROWS:
-        pull = mov.along if route.along else mov.across
-        if scope.window == BY_TURN:
-            sums = win.sums[:count]
+        pull = motion.along if route.along else motion.across
+        if scope.window == BY_DIRECTION:
+            sums = window.sums[:count]
             for k in range(count):
                 sums[k] = pull[near[k]]
-            weighted_rows(win.panel, win.line[:size], act.rate[:size], sums)
+            weighted_rows(window.panel, window.line[:size], active.rate[:size], sums)
             for k in range(count):
                 du[near[k]] = sums[k]
         else:
             for i in range(du.size):
                 du[i] = pull[i]
             for k in range(size):
-                win.rows[k] = form.slot[act.index[k]]
-            weighted_rows(form.store, win.rows[:size], act.rate[:size], du)
+                window.rows[k] = form.slot[active.index[k]]
+            weighted_rows(form.store, window.rows[:size], active.rate[:size], du)
     elif scope.packed:
-        sums, width = win.sums[:count], mov.dw.size
+        sums, width = window.sums[:count], motion.dw.size
         for k in range(count):
             sums[k] = 0.0
-        weighted_rows(win.packed, win.rows[:width], mov.dw, sums)
+        weighted_rows(window.packed, window.rows[:width], motion.dw, sums)
         for k in range(count):
             du[near[k]] = sums[k]
     else:
-        responses(core, near, count, mov.dw, du)
+        responses(core, near, count, motion.dw, du)
     add_border(core)
     if fixed.slanted:
         for k in range(size):
-            if here.spot[act.index[k]].bend > 0.0:
-                imply_rate(core, act.index[k])
+            if coords.status[active.index[k]].bend > 0.0:
+                imply_rate(core, active.index[k])
     system.rated = 1

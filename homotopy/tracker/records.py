@@ -1,4 +1,4 @@
-"""Records of NumPy with documented fields, read and written by name."""
+"""NumPy records with documented fields, read and written by name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def structure(reals: str, wholes: str = "") -> np.dtype[Any]:
 
 
 def documented(text: str, mark: str = "") -> np.dtype[Any]:
-    """A record with a field for each line: its name, "real" or "whole", and what it is."""
+    """Return a record type with one field per line: name, "real" or "whole", description."""
     fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
     kinds = [(name, np.float64 if kind == "real" else np.int64) for name, kind in fields]
     return np.dtype([*kinds, (mark, np.int64)] if mark else kinds)
 
 
 class Records(np.ndarray):
-    """An array of records whose fields are attributes: what `np.recarray` is, at a fraction of the
-    price of an access."""
+    """An array of records whose fields are attributes, like `np.recarray` but with much faster
+    access."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -39,15 +39,15 @@ class Records(np.ndarray):
 
 
 def records(array: Any) -> Any:
-    """`array` of a structured dtype as `Records`, each of them with attributes too."""
+    """Return `array`, of a structured dtype, as `Records`; each record has attributes too."""
     return array.view(np.dtype((np.record, array.dtype)), Records)
 
 
 class Numbers:
     """The fields of an array of one record as attributes, read and written in place.
 
-    What a record of NumPy does too, several times slower; a trace of a small problem does little
-    else.
+    A NumPy record does the same several times more slowly; traces of small problems spend most of
+    their time here.
     """
 
     __slots__ = ("_fields", "_record")

@@ -14,53 +14,53 @@ INF = np.inf
 
 
 class Routes(Memory):
-    """Takes up polylines and routes."""
+    """Sets polylines and routes."""
 
-    def use(self, lines: state.Lines) -> None:
-        """Let `lines` be the polylines: fences, and sums over the flat coordinates."""
-        self.lines = lines
-        fence, j, flat = self.here.fence, self.piece // 2, self.piece % 2 == 0
-        corner, k = lines.corner, lines.corner.shape[1]
+    def use(self, polylines: state.Lines) -> None:
+        """Use these polylines: set fences, and sums over the flat coordinates."""
+        self.polylines = polylines
+        fence, j, flat = self.coords.fence, self.piece // 2, self.piece % 2 == 0
+        corner, k = polylines.corner, polylines.corner.shape[1]
         for low, at, rate, there, beside in (
             (True, "low", "low_rate", flat & (j > 0), np.maximum(j - 1, 0)),
             (False, "high", "high_rate", flat & (j < k), np.minimum(j, k - 1)),
         ):
             none = -INF if low else INF
             place = np.where(there, corner.at[self._every, beside], none)
-            # A corner at the wrong infinity cuts off nothing.
+            # A corner at the wrong infinity excludes nothing.
             place[place == -none] = none
             fence[at][:] = place
             fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
-        idle = np.flatnonzero(self.here.spot.idle)
-        at = corner[idle, j[idle]]
-        fence.low[idle] = fence.high[idle] = at.at
-        fence.low_rate[idle] = fence.high_rate[idle] = at.rate
-        slanted = flat & (lines.slope.bend[self._every, j] > 0.0)
-        self.here.spot.bend[:] = np.where(slanted, lines.slope.bend[self._every, j], 0.0)
-        self.here.spot.excused[:] = 0
-        self.event.excused = 0
+        dependent = np.flatnonzero(self.coords.status.dependent)
+        at = corner[dependent, j[dependent]]
+        fence.low[dependent] = fence.high[dependent] = at.at
+        fence.low_rate[dependent] = fence.high_rate[dependent] = at.rate
+        slanted = flat & (polylines.slope.bend[self._every, j] > 0.0)
+        self.coords.status.bend[:] = np.where(slanted, polylines.slope.bend[self._every, j], 0.0)
+        self.coords.status.ignores_corners[:] = 0
+        self.event.ignored = 0
         self._sum_terms()
 
     def _sum_terms(self) -> None:
         jumping = self.jumping
-        terms, j = self.lines.terms, self.piece // 2
+        terms, j = self.polylines.terms, self.piece // 2
         if terms.shape[0]:
-            flat = (self.piece % 2 == 0) & (self.lines.slope.bend[self._every, j] == 0.0)
+            flat = (self.piece % 2 == 0) & (self.polylines.slope.bend[self._every, j] == 0.0)
             sums = terms[self._every[flat], j[flat]].sum(axis=0)
             jumping.sum0, jumping.sum1, jumping.sum2 = sums.tolist()
 
     def reset_pull(self) -> None:
-        """The pull of the moving slopes anew: what has come and gone leaves rounding behind."""
+        """Recompute the pull of the moving slopes: slopes that came and went leave rounding."""
         system = self.system
-        spot, j = self.here.spot, self.piece // 2
-        lines, lift = self.model_lines, self.lift
-        flat = (self.piece % 2 == 0) & (lines.slope.bend[self._every, j] == 0.0)
+        status, j = self.coords.status, self.piece // 2
+        polylines, lift = self.model_polylines, self.lift
+        flat = (self.piece % 2 == 0) & (polylines.slope.bend[self._every, j] == 0.0)
         for name, rate in (
-            ("along", np.where(flat, lines.slope.rate[self._every, j], 0.0)),
+            ("along", np.where(flat, polylines.slope.rate[self._every, j], 0.0)),
             ("across", np.where(flat, lift, 0.0)),
         ):
             moving = np.flatnonzero(rate)
-            pull = getattr(self.mov, name)
+            pull = getattr(self.motion, name)
             if self._phi is None:
                 pull[:] = self.gram.combine(moving, rate[moving])
                 square = float(rate[moving] @ pull[moving])
@@ -68,17 +68,17 @@ class Routes(Memory):
                 pull[:] = 0.0
                 pull[: self._phi.shape[1]] = self._phi[moving].T @ rate[moving]
                 square = float(pull @ pull)
-            mass = float(np.abs(rate[moving]) @ self.here.fence.root[moving])
+            mass = float(np.abs(rate[moving]) @ self.coords.fence.root[moving])
             setattr(self.system, f"square_{name}", square)
             setattr(self.system, f"mass_{name}", mass)
             self.column[name][:] = self.border[moving].T @ rate[moving]
             if name == "along":
-                spot.carried[:], system.carrying = rate, mass
-        spot.touched[:] = 0
+                status.carried[:], system.carrying = rate, mass
+        status.touched[:] = 0
         self.event.touched = system.solved = system.rated = system.ready = 0
 
     def head_along(self, t: float, *, pin: bool = False) -> None:
-        """Stand at t with the rest of the path ahead."""
+        """Set the route along the path, at t."""
         route = self.route
         route.along, route.dt, route.dmu, route.mu, route.pin = (
             1,

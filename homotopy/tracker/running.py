@@ -8,7 +8,7 @@ from homotopy.compilation import by_reference
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.crossing import begin_jump, end_jump, end_round, flip, look_ahead
 from homotopy.tracker.follow import follow
-from homotopy.tracker.forking import move_rows, undo
+from homotopy.tracker.forking import move_row, undo
 from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.sizes import factor_error, measure
@@ -36,7 +36,7 @@ __all__ = ["run", "run_on"]
 
 @njit(**PART)
 def run_on(core):  # type: ignore[no-untyped-def]
-    """The loop of `run`."""
+    """Dispatch on the phase until a code other than GO is returned."""
     sizes, jumping = core.sizes, core.jumping
     while True:
         phase = jumping.in_jump
@@ -66,7 +66,7 @@ def run_on(core):  # type: ignore[no-untyped-def]
             refine(core)
             code = ARRIVED
         elif phase == FORKING:
-            code = move_rows(core)
+            code = move_row(core)
         elif phase == UNDOING:
             undo(core)
             code = ARRIVED
@@ -81,15 +81,15 @@ def run_on(core):  # type: ignore[no-untyped-def]
 
 @njit(**OUTER)
 def run(arrays, numbers, tol, opt):  # type: ignore[no-untyped-def]
-    """C-steps and D-steps until the route ends or something is wanted; see `follow`."""
+    """Make C-steps and D-steps until the route ends or a request comes up; see `follow`."""
     core = Core(
         arrays.form,
-        arrays.lines,
-        arrays.here,
-        arrays.act,
-        arrays.mov,
-        arrays.win,
-        arrays.rec,
+        arrays.polylines,
+        arrays.coords,
+        arrays.active,
+        arrays.motion,
+        arrays.window,
+        arrays.record,
         arrays.base,
         numbers.route[0],
         numbers.fixed[0],

@@ -1,4 +1,4 @@
-"""Compiled runs: what they are given, and what they want on the way."""
+"""Runs of compiled code: their input, and how their requests are handled."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ FAILURES = {
     ),
     state.STUCK: (
         Kind.STUCK,
-        "the way on {where} could not be resolved among {tied} tied coordinates",
+        "the path could not be continued {where} ({tied} coordinates on corners there)",
     ),
 }
 
 
 class Runs(Routes):
-    """Lets compiled code go on, and sees to what it wants."""
+    """Runs compiled code and handles its requests."""
 
     def _maintain(self) -> None:
-        """Recompute u, and make the point exact again where it is off."""
+        """Recompute u, and make the point exact again if it is off."""
         raise NotImplementedError
 
     @property
     def in_jump(self) -> bool:
-        """Whether the route is at a jump or on its way across one."""
+        """Whether the route is at a jump or crossing one."""
         return bool(self.jumping.in_jump != state.ON_WAY)
 
     def run(self, listen: Callable[[], bool] | None = None) -> int:
-        """Let compiled code go on until the route ends, or ASK or SOLVE; whatever else it wants is
-        seen to.  `listen` is called at every pause; True stops."""
+        """Run compiled code until the route ends, or ASK or SOLVE; handle all other requests.
+        `listen` is called at every pause; True stops."""
         event, pauses = self.event, self.tolerances.pauses
         burst = pauses.burst
         while True:
@@ -78,14 +78,16 @@ class Runs(Routes):
                 missing = np.array([event.want])
                 self.gram.fetch(missing, self._held())
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
-                    raise TraceError(f"gram.fetch did not bring row {missing[0]} of Q")
+                    raise TraceError(
+                        f"gram.fetch did not store row {missing[0]} of Q, as Gram.fetch must"
+                    )
             elif code == state.FULL:
-                self._reserve(2 * self._capacity + int(self.jumping.flips + self.system.idles))
+                self._reserve(2 * self._capacity + int(self.jumping.flips + self.system.dependents))
             elif code == state.RECORD_FULL:
                 self._more_record()
             elif code == state.PANEL_FULL:
                 room = min(self.gram.size, 2 * int(self.scope.looked))
-                self.win = self.win._replace(
+                self.window = self.window._replace(
                     packed=np.zeros((self.width, room)),
                 )
             elif code == state.INDEFINITE:
@@ -93,8 +95,8 @@ class Runs(Routes):
                     return code
                 self._refuse_indefinite()
             else:
-                if code == state.UNBOUNDED and np.all(np.isfinite(self.model_lines.slope.at)):
-                    # Every alpha is bounded: that something has to move without end is rounding.
+                if code == state.UNBOUNDED and np.all(np.isfinite(self.model_polylines.slope.at)):
+                    # Every alpha is bounded, so an unbounded move can only be rounding.
                     code = state.STUCK
                 kind, message = FAILURES[code]
                 about = {
@@ -105,41 +107,41 @@ class Runs(Routes):
                 raise Failure(message.format(**about), kind)
 
     def _call(self) -> int:
-        """Compiled code, from where it stands to where it wants something."""
-        moving = self.here, self.act, self.mov, self.win, self.rec, self.base
-        arrays = state.Arrays(self._stored(), self.lines, *moving)
+        """Call compiled code once; return its code."""
+        moving = self.coords, self.active, self.motion, self.window, self.record, self.base
+        arrays = state.Arrays(self._stored(), self.polylines, *moving)
         return int(run(arrays, self._scalars, self._tol, self._opt))
 
     def _where(self) -> str:
-        """The present place in the user's words."""
+        """Return the present place in the user's terms."""
         route = self.route
         t = self._settling_at if route.settling else float(route.t)
         word = "beyond" if route.along else "at"
         return f"{word} {self.problem.model.parameter}={t:.17g}"
 
     def _held(self) -> Index:
-        """Rows that must stay: the active, those about to flip, those a window goes back to."""
+        """Return the rows that must stay stored: active, about to flip, or needed by a window."""
         scope = self.scope
         held = [
-            self.active,
-            self.mov.flips[: self.jumping.flips] // 2,
-            self.mov.flips[: self.jumping.flips],
+            self.active_index,
+            self.motion.flips[: self.jumping.flips] // 2,
+            self.motion.flips[: self.jumping.flips],
         ]
-        if scope.window == state.BY_TURN:
+        if scope.window == state.BY_DIRECTION:
             held += [
-                self.win.index_seen[: scope.size_seen],
-                self.here.near[: scope.looked_seen],
+                self.window.index_seen[: scope.size_seen],
+                self.coords.near[: scope.looked_seen],
             ]
         index = np.concatenate(held)
         return np.asarray(index[index < self.gram.size])
 
     def _stored(self) -> state.Form:
-        """The quadratic form, with the rows of Q that are there."""
+        """Return the quadratic form with the rows of Q that are stored."""
         stored = self.gram.rows()
         if self._phi is not None or stored is None:
             return self._form
-        if np.any(stored[1][self.active] < 0):
-            self.gram.fetch(self.active, self._held())
+        if np.any(stored[1][self.active_index] < 0):
+            self.gram.fetch(self.active_index, self._held())
             stored = self.gram.rows()
             assert stored is not None
         if not stored[0].flags.writeable:
@@ -149,7 +151,7 @@ class Runs(Routes):
         return self._form._replace(store=stored[0], slot=stored[1])
 
     def _refuse_indefinite(self) -> None:
-        index = np.append(self.active, self.event.want)
+        index = np.append(self.active_index, self.event.want)
         values = np.linalg.eigvalsh(self.gram.block(index, index))
         negative = self.tolerances.independence.negative
         largest = max(values[-1], float(self.gram.diag.max()))
@@ -159,17 +161,20 @@ class Runs(Routes):
                 f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; a quadratic form must have "
                 "no negative eigenvalue (for a precomputed or sigmoid kernel, clip its spectrum)"
             )
-        raise Failure("the active columns cannot be made independent")
+        raise Failure(
+            f"the {self.system.actives} active columns of Q cannot be made independent "
+            f"{self._where()}"
+        )
 
     def _phase(self, phase: int) -> None:
-        """Let compiled code do one thing where the route stands."""
+        """Let compiled code do one task at the present point."""
         jumping = self.jumping
         kept, jumping.in_jump = jumping.in_jump, phase
         self.run()
         jumping.in_jump = kept
 
     def _check_progress(self) -> None:
-        """Work at one t is bounded: the path must move on, a jump or a repair come to its end."""
+        """Bound the work at one t: the path must progress, a jump or a repair must end."""
         route, tol = self.route, self.tolerances
         (t, steps, repairs), patience = self._anchor, tol.patience
         if not abs(route.t - t) <= tol.standstill * abs(route.last - route.first):
@@ -179,10 +184,10 @@ class Runs(Routes):
         most = patience.steps + each * self.u.size
         if self.cursor.steps - steps > most or self.repairs - repairs > patience.repairs:
             raise Failure(
-                f"{self.cursor.steps - steps} steps and {self.repairs - repairs} repairs "
-                f"{self._where()} led nowhere"
+                f"no progress {self._where()} after {self.cursor.steps - steps} steps and "
+                f"{self.repairs - repairs} repairs"
             )
 
     def forget_effort(self) -> None:
-        """Whatever is tried from here on has time of its own."""
+        """Restart the count of the work at one t."""
         self._anchor = (float(self.route.t), int(self.cursor.steps), self.repairs)

@@ -1,4 +1,4 @@
-"""The k-th smallest of some numbers, and a few of them in order."""
+"""Selection of the k-th smallest number, and sorting of a few."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["smallest", "sort"]
 
 @njit(**PART)
 def smallest(values, k):  # type: ignore[no-untyped-def]
-    """The k-th smallest (from 0) of `values`, which come out rearranged."""
+    """Return the k-th smallest (from 0) of `values`, which are reordered."""
     first, last = 0, values.size - 1
     while first < last:
         middle = values[(first + last) // 2]
@@ -36,7 +36,7 @@ def smallest(values, k):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def sort(values, count):  # type: ignore[no-untyped-def]
-    """Insertion: there are few, and they are nearly in order."""
+    """Sort by insertion: there are few values, nearly in order."""
     for k in range(1, count):
         value = values[k]
         j = k - 1

@@ -1,5 +1,5 @@
-"""A guess made exact: each coordinate gets a piece, its polyline is shifted there, and the shift is
-taken back.
+"""Settling makes a guess exact: each coordinate gets a piece, its polyline is shifted to the guess,
+and the shift is taken back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.exactness import Exactness
 from homotopy.tracker.tables import fill
-from homotopy.tracker.tolerances import GOLDEN
+from homotopy.tracker.tolerances import EPS, GOLDEN
 
 __all__ = ["Settling"]
 
@@ -32,24 +32,30 @@ class Settling(Exactness):
         n, k = snap.corner.shape
         best, inf = np.full(n, INF), np.full(n, INF)
         piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
+        # Where u is mostly rounding, alpha decides.
+        blur = self.tolerances.roundings.rounding * EPS * self.sizes.mass * self.coords.fence.root
         u_scale, a_scale = (
-            self._sizes(),
-            np.where(self.here.spot.height > 0.0, self.here.spot.height, self.sizes.height),
+            np.maximum(self._sizes(), blur / self.tolerances.scales.of_corner),
+            np.where(self.coords.status.height > 0.0, self.coords.status.height, self.sizes.height),
         )
         for p in range(2 * k + 1):
             j = p // 2
             if p % 2 == 0:
                 low = snap.corner[:, j - 1] if j else -inf
                 high = snap.corner[:, j] if j < k else inf
-                u = np.clip(self.u, low, high)
+                u, bend = self.u.copy(), snap.curvature[:, j]
+                # The shorter way to a steep piece is along u: alpha says where.
+                steep = bend * u_scale > a_scale
+                u[steep] = (snap.slope[steep, j] - self.alpha[steep]) / bend[steep]
+                u = np.clip(u, low, high)
                 a = np.asarray(snap.slope_at(self._every, j, u))
                 allowed = (j >= first) & (j <= last) & np.isfinite(a)
                 where, bias = np.zeros(n, np.int64), 0.0
             else:
                 where, u, a, allowed = self._knot(snap, j, first, last)
-                # Where a slope does as well the slope wins: it costs nothing to stand on.
+                # If a slope is as near, it wins, because it costs nothing.
                 bias = self.tolerances.bias
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 distance = np.abs(self.u - u) / u_scale + np.abs(self.alpha - a) / a_scale
             better = allowed & (distance + bias < best)
             best[better], piece[better] = distance[better] + bias, p
@@ -59,7 +65,7 @@ class Settling(Exactness):
     def _knot(
         self, snap: Snapshot, j: int, first: Index, last: Index
     ) -> tuple[Index, Array, Array, npt.NDArray[np.bool_]]:
-        """Corner j as a piece to stand on: its side, u and alpha there, and for whom it is one."""
+        """Return corner j as a piece: its side, u and alpha there, and who may be on it."""
         corner = snap.corner[:, j]
         finite = np.where(np.isfinite(corner), corner, 0.0)
         high = np.asarray(snap.slope_at(self._every, j, finite))
@@ -69,15 +75,15 @@ class Settling(Exactness):
         low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
         allowed = (j >= first - 1) & (j <= last) & np.isfinite(corner) & (snap.kind[:, j] != SEAM)
         allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
-        # A row of zeros cannot be pushed off a jump: it has a side from the start.
-        allowed &= ~(jump & (self.here.spot.weight == 0.0))
+        # A row of zeros cannot be pushed off a jump, so it must have a side from the start.
+        allowed &= ~(jump & (self.coords.status.weight == 0.0))
         return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
 
     def settle(self, t: float, snap: Snapshot, target: Array) -> None:
         """Make the present guess (pieces, alpha, b) exact for the polylines `snap`, those at t.
 
-        Every coordinate keeps to its convex branch; one that would cross a jump ends pinned.
-        Active coordinates that depend on others are given up first.
+        Every coordinate stays on its convex branch; one that would cross a jump ends pinned.
+        Active coordinates that depend on others are dropped first.
         """
         route, system, cursor = self.route, self.system, self.cursor
         still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
@@ -96,7 +102,7 @@ class Settling(Exactness):
             0,
         )
         self.sizes.most_norm = self.sizes.most_mass = 0.0
-        # Polylines that stand still are read at t = 0.
+        # These polylines do not move; read them at t = 0.
         kept_t, route.t, self._settling_at = route.t, 0.0, t
         route.mu = route.tau = 0.0
         route.start, route.stop, route.sign = 1.0, 0.0, -1.0
@@ -105,11 +111,11 @@ class Settling(Exactness):
         self.use(self._settle_lines)
         self.rebuild(self.tolerances.independence.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
-        # Large alphas may cancel to the last digit and leave the balance to tiny ones.
+        # Sum exactly: large alphas may cancel to the last digit and leave the balance to tiny ones.
         terms = np.vstack([self.border * self.alpha[:, None], -target])
         self.column.target_rate[:] = [math.fsum(column) for column in terms.T]
         route.mu = route.tau = 1.0
-        self.mov.across[:] = 0.0
+        self.motion.across[:] = 0.0
         self.column.across[:] = 0.0
         system.mass_across = system.square_across = 0.0
         system.solved = system.rated = system.ready = 0
@@ -125,8 +131,8 @@ class Settling(Exactness):
             self._anchor = anchor
 
     def _shift_into_place(self, snap: Snapshot) -> None:
-        """Shift every polyline sideways so that the guess is optimal; alpha of slanted pieces is
-        moved into its piece first."""
+        """Shift every polyline sideways so that the guess is optimal; first move alpha of slanted
+        pieces into its piece."""
         rows, j, flat = self._every, self.piece // 2, self.piece % 2 == 0
         k = snap.corner.shape[1]
         low = np.where(flat & (j > 0), snap.corner[rows, np.maximum(j - 1, 0)], -INF)
@@ -139,8 +145,8 @@ class Settling(Exactness):
         place[bent] = np.clip((value - self.alpha[bent]) / bend, low[bent], high[bent])
         self.alpha[bent] = value - bend * place[bent]
         self.refresh()
-        self.u[bent] += self.here.spot.miss[bent]
-        self.here.spot.miss[:] = 0.0
+        self.u[bent] += self.coords.status.miss[bent]
+        self.coords.status.miss[:] = 0.0
         # Spread the gaps (golden-ratio sequence) so that the shifted start has no needless ties;
         # a gap must leave room for u within its piece.
         spread = np.modf(GOLDEN * (rows + 1.0))[0]
@@ -155,14 +161,14 @@ class Settling(Exactness):
         self.shift[:] = shift
 
     def place(self, alpha: Array, b: Array) -> None:
-        """Stand at a guess."""
+        """Set alpha and b to a guess."""
         self.alpha[:], self.b = alpha, b
         product = self.gram.matvec(self.alpha)
         self.u[:] = product + self.border @ self.b
         self._measure(float(self.alpha @ product))
 
     def settle_here(self) -> None:
-        """Make the point exact where the route stands, and take the route up again."""
+        """Make the point exact at the present place, and resume the route."""
         route = self.route
         kept, lift = self._scalars.route.copy(), self.lift.copy()
         phase, recording = self.jumping.in_jump, self.cursor.recording
@@ -171,16 +177,16 @@ class Settling(Exactness):
         self.settle(float(route.t), snap, target)
         self._scalars.route[:], self.lift[:] = kept, lift
         self.jumping.in_jump, self.cursor.recording = phase, recording
-        self.use(self.model_lines)
+        self.use(self.model_polylines)
         self.column.target_rate[:] = self.column.moves if route.along else 0.0
         self.reset_pull()
         self.repairs += 1
         pinned = np.flatnonzero(self.side)
         if not route.pin and pinned.size:
-            self.press(pinned)
+            self.begin_jump_at(pinned)
 
-    def press(self, pinned: Index) -> None:
-        """A jump begins with these coordinates, pinned to its corner."""
+    def begin_jump_at(self, pinned: Index) -> None:
+        """Begin a jump with these coordinates, which are pinned to its corner."""
         noted = 2 * pinned + (self.side[pinned] < 0)
-        self.here.tied[self.here.tied.size - pinned.size :] = noted
+        self.coords.tied[self.coords.tied.size - pinned.size :] = noted
         self.event.walls, self.jumping.in_jump = pinned.size, state.BEGINNING

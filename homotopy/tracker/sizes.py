@@ -1,6 +1,6 @@
-"""The sizes that tolerances and the yardstick (`homotopy.tracker.proof`) are made of.
+"""The sizes from which tolerances and allowed errors (`homotopy.tracker.proof`) are made.
 
-They are measured wherever u has been recomputed.
+They are measured whenever u has been recomputed.
 """
 
 from __future__ import annotations
@@ -16,211 +16,246 @@ from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import ROWS
 from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
 
-__all__ = ["corner_sizes", "factor_error", "measure"]
+__all__ = ["corner_sizes", "factor_error", "least_terms", "measure"]
 
 
 @njit(**OUTER)
-def corner_sizes(corner, spot, work, t, otherwise):  # type: ignore[no-untyped-def]
+def corner_sizes(corner, status, work, t, otherwise):  # type: ignore[no-untyped-def]
     """Measure the corners of each coordinate at t.
 
-    `nearest` is the size of the terms of its nearest corner that is not 0 (rounding of a corner is
-    a matter of its terms), `apart` the least distance between two of its corners, `usual` the
-    nearest corner, but no more than the median over all, or `otherwise` if all corners are 0.
+    `nearest` is the size of the terms of its corner nearest to 0 (the rounding of a corner depends
+    on its terms; one that is 0 and stays there has none), `apart` the smallest distance between two
+    of its corners, `usual` the nearest corner that is not 0 but at most the median of these over
+    all, or `otherwise` if all corners are 0.
     """
     count = np.int64(0)
-    for i in range(spot.size):
-        least = apart = np.inf
+    for i in range(status.size):
+        nearest = least = apart = np.inf
         before = np.nan
         for j in range(corner.shape[1]):
             at, moved = corner[i, j].at, 0.0
             if corner[i, j].rate != 0.0:
                 moved = corner[i, j].rate * t
-            size, here = abs(at) + abs(moved), at + moved
+            size, coords = abs(at) + abs(moved), at + moved
+            nearest = min(nearest, size)
             if 0.0 < size < least:
                 least = size
-            if 0.0 < here - before < apart:
-                apart = here - before
-            before = here
-        spot[i].apart, spot[i].nearest = apart, least if least < np.inf else 0.0
-        if spot[i].nearest > 0.0:
-            work[count] = spot[i].nearest
+            if 0.0 < coords - before < apart:
+                apart = coords - before
+            before = coords
+        status[i].apart, status[i].nearest = apart, nearest if nearest < np.inf else 0.0
+        status[i].usual = least
+        if least < np.inf:
+            work[count] = least
             count += 1
     middle = smallest(work[:count], count // 2) if count else otherwise
-    for i in range(spot.size):
-        nearest = spot[i].nearest
-        spot[i].usual = min(nearest, middle) if nearest > 0.0 else middle
+    for i in range(status.size):
+        status[i].usual = min(status[i].usual, middle)
 
 
 @njit(**PART)
 def measure_columns(core):  # type: ignore[no-untyped-def]
-    """By how much each border equation is off, and the size of its terms: now, and on the span."""
-    here, act, route = core.here, core.act, core.route
+    """Measure the error of each border equation, and the size of its terms, now and on the span."""
+    coords, active, route = core.coords, core.active, core.route
     span = abs(route.last - route.first)
-    if act.column.size:
+    if active.column.size:
         largest_so_far(core)
-    for c in range(act.column.size):
-        column = act.column[c]
+    for c in range(active.column.size):
+        column = active.column[c]
         off, lost, weight, most = -column.target, 0.0, abs(column.target), 0.0
-        for i in range(here.u.size):
-            part = here.border[i, c] * here.alpha[i]
-            # What is rounded off is added up apart: large alphas may cancel to the last digit and
+        for i in range(coords.u.size):
+            part = coords.border[i, c] * coords.alpha[i]
+            # Sum the rounding errors separately: large alphas may cancel to the last digit and
             # leave the balance to tiny ones.
             total = off + part
             kept = total - off
             lost += (off - (total - kept)) + (part - kept)
             off = total
             weight += abs(part)
-            most += abs(here.border[i, c] * here.spot[i].most)
+            most += abs(coords.border[i, c] * coords.status[i].most)
         column.off, column.weight, column.dropped = off + lost, weight, 0.0
         column.most = most + span * abs(column.moves) + abs(column.aim)
 
 
 @njit(**PART)
 def largest_so_far(core):  # type: ignore[no-untyped-def]
-    """An alpha counts in a border equation for as much as it has been: that leaves its rounding
-    behind.  One on a slope counts for what it is anywhere on the span: t is known to a few eps of
-    that."""
-    lines, here, route = core.lines, core.here, core.route
-    for i in range(here.u.size):
-        spot = here.spot[i]
-        spot.most = max(spot.most, abs(here.alpha[i]))
-        if spot.piece % 2 == 0 and spot.bend == 0.0:
-            slope = lines.slope[i, spot.piece // 2]
+    """Update the largest size of each alpha, whose rounding remains in the border equations.  On a
+    slope it is the largest on the whole span, because t is known to a few eps of that."""
+    polylines, coords, route = core.polylines, core.coords, core.route
+    for i in range(coords.u.size):
+        status = coords.status[i]
+        status.most = max(status.most, abs(coords.alpha[i]))
+        if status.piece % 2 == 0 and status.bend == 0.0:
+            slope = polylines.slope[i, status.piece // 2]
             for t in (route.first, route.last):
                 size = abs(slope.at + slope.rate * t)
                 if size < np.inf:
-                    spot.most = max(spot.most, size)
+                    status.most = max(status.most, size)
 
 
 @njit(**PART)
 def largest_alpha(core, i):  # type: ignore[no-untyped-def]
-    """What alpha_i can be: its largest slope, or what the balance bears; 0 if neither is known."""
-    here, act = core.here, core.act
-    most = here.spot[i].slope if here.spot[i].slope > 0.0 else np.inf
-    for c in range(act.column.size):
-        share = abs(here.border[i, c])
-        if share > 0.0 and act.column[c].weight > 0.0:
-            most = min(most, act.column[c].weight / share)
+    """Return a bound on alpha_i: its largest slope, or what the balance allows; 0 if unknown."""
+    coords, active = core.coords, core.active
+    most = coords.status[i].slope if coords.status[i].slope > 0.0 else np.inf
+    for c in range(active.column.size):
+        share = abs(coords.border[i, c])
+        if share > 0.0 and active.column[c].weight > 0.0:
+            most = min(most, active.column[c].weight / share)
     return most if most < np.inf else 0.0
 
 
 @njit(**PART)
 def border_part(core, i):  # type: ignore[no-untyped-def]
-    """``sum_c |B_ic b_c|``."""
-    here, act = core.here, core.act
+    """Return ``sum_c |B_ic b_c|``."""
+    coords, active = core.coords, core.active
     total = 0.0
-    for c in range(act.column.size):
-        total += abs(here.border[i, c] * act.column[c].b)
+    for c in range(active.column.size):
+        total += abs(coords.border[i, c] * active.column[c].b)
     return total
 
 
 @njit(**PART)
+def least_terms(core, i):  # type: ignore[no-untyped-def]
+    """Return the size of the numbers whose rounding is in u_i even if it should be 0: its corners
+    or the usual ones, but beside a corner at 0 no more than what alphas add up to."""
+    status, possible = core.coords.status[i], core.sizes.possible
+    most = status.length * possible
+    if status.nearest > 0.0 or not most > 0.0:
+        return status.usual
+    return min(status.usual, most)
+
+
+@njit(**PART)
 def measure(core):  # type: ignore[no-untyped-def]
-    """Measure all of them; u and ``sizes.length`` must be up to date."""
-    lines, here, act, win, route = core.lines, core.here, core.act, core.win, core.route
+    """Measure all sizes; u and ``sizes.length`` must be up to date."""
+    polylines, coords, active, window, route = (
+        core.polylines,
+        core.coords,
+        core.active,
+        core.window,
+        core.route,
+    )
     fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
-    square = mass = largest = 0.0
-    for i in range(here.u.size):
-        spot, size = here.spot[i], abs(here.alpha[i])
-        spot.height = largest_alpha(core, i)
-        scale = max(tol.of_corner * spot.nearest, tol.of_border * border_part(core, i))
-        here.fence[i].scale = scale
-        square += (spot.length * size) ** 2
-        mass += spot.length * size
-        if spot.piece % 2 == 1 and spot.length > 0.0:
-            # w solves the equations of those on knots: their rounding is in every u.
-            corner = lines.corner[i, spot.piece // 2]
-            largest = max(largest, (abs(corner.at) + abs(corner.rate * route.t)) / spot.length)
+    square = mass = largest = slopes = 0.0
+    for i in range(coords.u.size):
+        status, size = coords.status[i], abs(coords.alpha[i])
+        status.height = largest_alpha(core, i)
+        scale = max(tol.of_corner * status.nearest, tol.of_border * border_part(core, i))
+        coords.fence[i].scale = scale
+        square += (status.length * size) ** 2
+        mass += status.length * size
+        slopes += status.length * status.slope
+        if status.piece % 2 == 1 and status.length > 0.0:
+            # w solves the equations of the knots, so their rounding is in every u.
+            corner = polylines.corner[i, status.piece // 2]
+            largest = max(largest, (abs(corner.at) + abs(corner.rate * route.t)) / status.length)
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
+    # (Rounding has rounding: alphas that should all be 0 are a few eps of their slopes.)
+    sizes.possible = sizes.mass + EPS * slopes
     sizes.own_w = fixed.mode != ROWS and mass > tol.cancelled * (sizes.length + largest)
     sizes.terms = sizes.mass
     if sizes.own_w:
         sizes.norm, sizes.terms = sizes.length, sizes.length + largest
         sizes.most_norm = 0.0
     sizes.most_mass = max(sizes.most_mass, mass)
-    for c in range(act.column.size):
-        sizes.norm += abs(act.column[c].b) / math.sqrt(fixed.rho)
+    for c in range(active.column.size):
+        sizes.norm += abs(active.column[c].b) / math.sqrt(fixed.rho)
     # Alphas that were larger leave their rounding behind.
     sizes.most_norm = max(sizes.most_norm, sizes.norm)
     sizes.noise = tol.rounding * EPS * sizes.most_norm
-    for i in range(here.u.size):
-        spot, u = here.spot[i], abs(here.u[i])
-        least = min(max(u, spot.usual), spot.apart)
+    for i in range(coords.u.size):
+        status, u = coords.status[i], abs(coords.u[i])
+        least = min(max(u, least_terms(core, i)), status.apart)
         if least > 0.0:
-            sizes.strain = max(sizes.strain, EPS * (sizes.mass * spot.length + u) / least)
-    sizes.middle = usual_terms(core, win.sums)
+            sizes.strain = max(sizes.strain, EPS * (sizes.mass * status.length + u) / least)
+    sizes.beside = np.inf
+    if active.column.size:
+        sizes.beside = 0.0
+        for i in range(coords.u.size):
+            total = coords.u[i]
+            for c in range(active.column.size):
+                total -= coords.border[i, c] * active.column[c].b
+            sizes.beside = max(sizes.beside, abs(total))
+    sizes.middle = usual_terms(core, window.sums)
     sizes.checked, event.dropped = route.t, 0
 
 
 @njit(**PART)
 def usual_terms(core, work):  # type: ignore[no-untyped-def]
-    """The usual size of the terms of the equations that b is found from, for B = 1."""
-    here, act, fixed, sizes, system = core.here, core.act, core.fixed, core.sizes, core.system
+    """Return the usual size of the terms of the equations that determine b, for B = 1."""
+    coords, active, fixed, sizes, system = (
+        core.coords,
+        core.active,
+        core.fixed,
+        core.sizes,
+        core.system,
+    )
     most = fixed.widest
     if not most > 0.0:
         return 0.0
-    count = system.actives if system.actives else here.u.size
+    count = system.actives if system.actives else coords.u.size
     for k in range(count):
-        i = act.index[k] if system.actives else k
-        terms = here.spot[i].length * sizes.terms + here.spot[i].nearest
+        i = active.index[k] if system.actives else k
+        terms = coords.status[i].length * sizes.terms + coords.status[i].nearest
         work[k] = terms + border_part(core, i)
     return smallest(work[:count], count // 2) / most
 
 
 @njit(**PART)
 def factor_error(core):  # type: ignore[no-untyped-def]
-    """How far the factor is from its matrix, each coordinate on its own scale, along a generic
-    direction.  It is updated with every pivot; the error of one is multiplied by the next."""
-    form, here, act = core.form, core.here, core.act
-    mov, fixed, system = core.mov, core.fixed, core.system
-    size, x, y, error = system.actives, act.work[0], act.work[1], 0.0
+    """Return the distance of the factor from its matrix, each coordinate on its own scale, along a
+    generic direction.  The factor is updated with every pivot, and errors multiply."""
+    form, coords, active = core.form, core.coords, core.active
+    motion, fixed, system = core.motion, core.fixed, core.system
+    size, x, y, error = system.actives, active.work[0], active.work[1], 0.0
     for k in range(size):
         part = GOLDEN * (k + 1.0)
-        x[k] = (part - math.floor(part) - 0.5) / own_size(core, act.index[k])
+        x[k] = (part - math.floor(part) - 0.5) / own_size(core, active.index[k])
     for j in range(size):
         total = 0.0
         for k in range(j, size):
-            total += act.factor[j, k] * x[k]
+            total += active.factor[j, k] * x[k]
         y[j] = total
-    back = act.work[2]
+    back = active.work[2]
     for k in range(size):
         back[k] = 0.0
     for j in range(size):
         for k in range(j, size):
-            back[k] += act.factor[j, k] * y[j]
+            back[k] += active.factor[j, k] * y[j]
     if fixed.mode != ROWS:
-        for c in range(mov.rest.size):
-            mov.rest[c] = 0.0
+        for c in range(motion.remainder.size):
+            motion.remainder[c] = 0.0
         for k in range(size):
-            add_row(core, fixed.mode, act.index[k], x[k], mov.rest)
+            add_row(core, fixed.mode, active.index[k], x[k], motion.remainder)
     for k in range(size):
-        i = act.index[k]
+        i = active.index[k]
         wanted = 0.0
         if fixed.mode == ROWS:
             own = form.slot[i]
             for j in range(size):
-                wanted += form.store[own, act.index[j]] * x[j]
+                wanted += form.store[own, active.index[j]] * x[j]
         else:
-            wanted = response(core, i, mov.rest)
-        if here.spot[i].bend > 0.0:
-            wanted += x[k] / here.spot[i].bend
+            wanted = response(core, i, motion.remainder)
+        if coords.status[i].bend > 0.0:
+            wanted += x[k] / coords.status[i].bend
         y[k] = back[k] - wanted
-    for c in range(act.column.size):
+    for c in range(active.column.size):
         total = 0.0
         for k in range(size):
-            total += here.border[act.index[k], c] * x[k]
+            total += coords.border[active.index[k], c] * x[k]
         for k in range(size):
-            y[k] -= fixed.rho * here.border[act.index[k], c] * total
+            y[k] -= fixed.rho * coords.border[active.index[k], c] * total
     for k in range(size):
-        error = max(error, abs(y[k]) / own_size(core, act.index[k]))
+        error = max(error, abs(y[k]) / own_size(core, active.index[k]))
     return error / math.sqrt(max(size, 1))
 
 
 @njit(**PART)
 def own_size(core, i):  # type: ignore[no-untyped-def]
-    """The root of the diagonal of the factored matrix for coordinate i."""
-    here = core.here
-    spot = here.spot[i]
-    bend = 1.0 / spot.bend if spot.bend > 0.0 else 0.0
-    return math.sqrt(max(spot.weight + bend, TINY))
+    """Return the root of the diagonal of the factored matrix for coordinate i."""
+    coords = core.coords
+    status = coords.status[i]
+    bend = 1.0 / status.bend if status.bend > 0.0 else 0.0
+    return math.sqrt(max(status.weight + bend, TINY))

@@ -1,16 +1,16 @@
-"""What the tracker works on: typed structures, the same compiled and interpreted.
+"""The data of the tracker: typed structures, the same compiled and interpreted.
 
-A = coordinates on knots and slanted pieces (in the factor), F = the rest, on flat slopes, whose
-alpha is known.  Every coordinate on a slope has fences, the corners between which its u is free,
-kept beside each other in one record; every coordinate on a knot has ends, the slopes between which
-its alpha is free.
+A = the coordinates on knots and slanted pieces (in the factor); F = the others, on flat slopes,
+whose alpha is known.  Every coordinate on a slope has fences, the corners between which its u is
+free, stored in one record; every coordinate on a knot has ends, the slopes between which its alpha
+is free.
 
-Polylines move with one number tau, which is t (the C-step) or mu (everything else); all routes
-share one form, so that going from one to another costs nothing:
+Polylines move with one number tau, which is t (the C-step) or mu (everything else).  All routes
+share one form, so that switching between them costs nothing:
 
     slope  = at + rate t + (lift + bend shift) mu          corner = at + rate t + shift mu
 
-with one `lift` and one `shift` for each coordinate: lifted branches take a D-step across a jump,
+with one `lift` and one `shift` per coordinate.  Lifted branches take a D-step across a jump;
 shifted polylines make a guess exact (see `homotopy.tracker.tracker`).
 
 Single numbers are fields of records, each an array of one, changed in place.
@@ -33,7 +33,7 @@ __all__ = [
     "JUMP_ENTRY",
     "SEGMENT",
     "SLOPE",
-    "SPOT",
+    "STATUS",
     "Active",
     "Arrays",
     "Base",
@@ -47,15 +47,15 @@ __all__ = [
 
 # How Q is given.
 ROWS, DENSE, SPARSE = 0, 1, 2
-# Windows: none, by how far w has gone (features), by how far w' has turned (rows).
-NO_WINDOW, BY_PLACE, BY_TURN = 0, 1, 2
-# What compiled code comes back with.
+# Windows: none, by the distance that w has moved (features), by how far w' has turned (rows).
+NO_WINDOW, BY_DISTANCE, BY_DIRECTION = 0, 1, 2
+# Return codes of compiled code.
 GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = range(9)
 UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
-# Where a trace is: on its way; at a jump, about to flip, across it, at the end of a round, looking
-# ahead, on its way back; or at work on its factor, correcting its point with pivots or without,
-# measuring how far off it is; moving rows from a base (`forking`), or going back to that.
+# The phases of a trace: on the path; at a jump, about to flip, crossing it, at the end of a round,
+# looking ahead, returning; or working on the factor, correcting the point with or without pivots,
+# measuring its error; moving rows from a base (`forking`), or undoing that.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 FORKING, UNDOING = 11, 12
@@ -64,195 +64,234 @@ FORKING, UNDOING = 11, 12
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
 CORNER = structure("at rate", "kind")
 SLOPE = structure("at rate bend")
-# The corners between which u is free, how the polyline stands off at mu = 1, the scale of u and
-# the length of the row of features (with the border): one cache line, all that a look takes.
-FENCE = structure("low low_rate high high_rate shift lift scale root")
-# What else belongs to a coordinate: the largest slope, or what the border bears of it, and the
-# largest slope alone; the diagonal with the border, its weight
-# (the same but for forms that are not semidefinite), the diagonal without the border, the rate
-# carried along by the moving slopes, the distance from low and high corner (on a knot:
-# from bottom and top) in units of an infinitesimal; on a slanted piece its bend (else 0), how far
-# the response is from where alpha says (and how fast that grows); the least distance between two of
-# its corners, the size of its nearest one, and that of most where it is less; the length of its row
-# of features; the largest alpha so far, and on the present slope anywhere on the span; its piece
-# (slope j is 2j, corner j is 2j + 1), for a pinned one the side on which its branch lies (-1 or
-# +1), and marks; an idle one stands on a knot without being in the factor, because it depends on
-# others there and none of them has an end.
-SPOT = structure(
-    "height slope diag weight own carried gap_low gap_high bend miss miss_rate apart nearest usual "
-    "length most",
-    "piece side place point crossed seat resting touched excused idle",
-)
-# A border column: multiplier and rate (both of the solve and with what rho B B^T adds), rate of its
-# target on this route, the target where u was last recomputed, that at t = 0 and its rate, balance
-# of the moving slopes along and across, the size of the terms of the balance, and what they can be
-# on the whole span, by how much it is off where that is known, by how much it may be, by how much
-# alphas that left their knots have put it off, and space.
-COLUMN = structure(
-    "b rate lift target_rate target aim moves along across short mass slide begun seen kept rest "
-    "weight most off allowed dropped",
-    "order",
-)
-# One straight piece of the path; `active` and `log` are where its entries end.
+# One cache line per coordinate: everything needed to compute its distance from its corners.
+FENCE = documented("""
+low          real   the corner below u, at t = 0
+low_rate     real   its rate
+high         real   the corner above u, at t = 0
+high_rate    real   its rate
+shift        real   the shift of the polyline in u at mu = 1
+lift         real   the lift of its branch in alpha at mu = 1
+scale        real   the scale of u
+root         real   the length of its row of features, border included
+""")
+# The rest of a coordinate's data.  Slope j is piece 2j, corner j is piece 2j + 1.
+STATUS = documented("""
+height          real   the largest slope, or what the border equations allow of it
+slope           real   the largest slope
+diag            real   the diagonal of Q with the border
+weight          real   its absolute value, for forms that are not semidefinite
+own             real   the diagonal of Q alone
+carried         real   the rate of u due to the moving slopes
+gap_low         real   distance from the low corner (on a knot: the bottom), in infinitesimals
+gap_high        real   the same from the high corner (the top)
+bend            real   the curvature of a slanted piece, else 0
+miss            real   on a slanted piece, the distance of u from its value given by alpha
+miss_rate       real   its rate
+apart           real   the smallest distance between two of its corners
+nearest         real   the size of its corner nearest to 0
+usual           real   the same, or the median over all coordinates if that is less
+length          real   the length of its row of features
+most            real   the largest alpha so far, or on the whole span on the present slope
+piece           whole  its piece
+side            whole  if pinned to a jump corner, the side of its branch: -1 or +1
+place           whole  its place in the factor, -1 if it has none
+point           whole  the point at which it last crossed
+crossed         whole  how often it has crossed there
+panel_place     whole  its place in the window's panel, -1 outside of it
+jump_stay       whole  the stay on jump corners during which it was left in place
+touched         whole  whether it changed piece since the path was left for a jump
+ignores_corners whole  1: its corners are ignored for one step; 2: until the next jump
+dependent       whole  whether it is on a knot but not in the factor, being determined by others
+""")
+# A border column.
+COLUMN = documented("""
+b            real   the multiplier
+rate         real   b' of the solve
+full_rate    real   b' including the part of rho B B^T
+target_rate  real   the rate of the target on this route
+target       real   the target when u was last recomputed
+aim          real   the target at t = 0
+moves        real   the rate of the target with t
+along        real   the balance of the moving slopes along the path
+across       real   the same across a jump
+short        real   the imbalance
+mass         real   the size of the terms of the balance
+slide        real   the direction in which b is free
+begun        real   b when the window was opened
+seen         real   full_rate when all coordinates were last examined
+kept         real   b before the jump
+former_rate  real   the rate before a correction
+weight       real   the size of the terms of B^T alpha
+most         real   their largest size on the whole span
+off          real   the error of the equation, if known
+allowed      real   the error allowed
+dropped      real   the error caused by alphas that left their knots
+order        whole  the order in which columns are eliminated
+""")
+# One linear piece of the path; `active` and `log` say where its entries end.
 SEGMENT = structure("start stop", "active log")
 # A change of piece.
 ENTRY = np.dtype([(name, np.int64) for name in ["i", "piece", "side", "new"]])
 JUMP_ENTRY = structure("t before after", "rounds moved steps solver log log_end")
 
-# Single numbers, in records by owner; each line is a field, its type and what it is.
+# Single numbers, in records by owner; each line is a field, its type and its meaning.
 ROUTE = documented(
     """
-tau          real   how far along the route: t along the path, mu across a jump
-start        real   where tau begins
-stop         real   where tau ends
-sign         real   which way it goes
+tau          real   the position on the route: t along the path, mu across a jump
+start        real   the first tau
+stop         real   the last tau
+sign         real   the direction of tau
 t            real   the parameter
-mu           real   how much of lifts and shifts is left
+mu           real   the remaining fraction of lifts and shifts
 dt           real   t' on this route
 dmu          real   mu' on this route
 first        real   the start of the span
 last         real   the end of the span
-along        whole  t moves
-pin          whole  jump corners pin instead of ending the route
-settling     whole  a guess is being made exact
+along        whole  whether t moves
+pin          whole  whether jump corners pin coordinates instead of ending the route
+settling     whole  whether a guess is being made exact
 """,
     f"source_{source_digest()}",
-)  # What was compiled for another source is not used for this one.
+)  # The digest of the source: code compiled from another source is not used.
 FIXED = documented("""
-rho          real   how rho B B^T is weighted in the factor
-floor        real   the fraction of its 1 / bend that at least remains of a slanted pivot
+rho          real   the weight of rho B B^T in the factor
+floor        real   the smallest fraction of its 1 / bend that remains of a slanted pivot
 largest_root real   the longest row of features with its border
 unit         real   the usual length of a row of features
 widest       real   the largest entry of the border
 mode         whole  ROWS, DENSE or SPARSE
-slanted      whole  there are slanted pieces
-semidefinite whole  Q is positive semidefinite
-asks         whole  the model has a rule of its own for who changes side
+slanted      whole  whether there are slanted pieces
+semidefinite whole  whether Q is positive semidefinite
+asks         whole  whether the model has its own rule for flips
 """)
 SIZES = documented("""
 norm         real   the size of the terms of w and b
-most_norm    real   the most that was: larger alphas leave their rounding behind
+most_norm    real   its largest value so far: larger alphas leave their rounding behind
 length       real   |w|
 noise        real   the rounding of w
 height       real   the usual height of a slope
-size_scale   real   the usual corner
-off          real   how far the point is off, in parts of what is allowed (`proof`)
-factor_off   real   how far the factor is off its matrix (`sizes`)
-mass         real   sum of |phi_i| |alpha_i|, and the terms of corners that w comes from
-terms        real   the same, or |w| for the sum where w has digits of its own
-most_mass    real   the most that was since it last fell
-middle       real   the usual terms of the equations that b comes from, over |B|
-strain       real   the largest part of a response that may have been rounding
+size_scale   real   the usual size of a corner
+off          real   the error of the point, relative to the error allowed (`proof`)
+bound        real   the same, relative to what the certificate allows
+factor_off   real   the error of the factor relative to its matrix (`sizes`)
+mass         real   sum of |phi_i| |alpha_i|, and the terms of corners from which w is computed
+terms        real   the same, or |w| instead of the sum if w has digits of its own
+most_mass    real   its largest value since it last fell
+beside       real   the largest |u_i| without the part of b
+possible     real   `mass`, and the rounding of the slopes
+middle       real   the usual terms of the equations that determine b, over |B|
+strain       real   the largest fraction of a response that may have been rounding
 checked      real   t when u was last recomputed
-own_w        whole  w has digits of its own: alpha, rounded, says less of it
+own_w        whole  whether w is tracked by itself, more precisely than alpha determines it
 """)
 SYSTEM = documented("""
-least         real   the least Rayleigh quotient of an active set that is factored anew
+least         real   the smallest Rayleigh quotient accepted when the active set is refactored
 rate_noise    real   the rounding of w'
 fastest       real   the largest |alpha'|
 blur          real   the rounding of tau
-mass_along    real   sizes of moving slopes along the path, added up so far
+mass_along    real   sizes of the slopes that moved along the path, accumulated
 mass_across   real   the same across a jump
-carrying      real   sizes of those that move along the path now
+carrying      real   sizes of the slopes that move along the path now
 square_along  real   |pull|^2 along the path
 square_across real   the same across a jump
-actives       whole  how many are in the factor
-idles         whole  how many stand on a knot without being in it
+actives       whole  how many coordinates are in the factor
+dependents    whole  how many are on a knot without being in the factor
 admitted      whole  how many have been factored so far
-solved        whole  alpha_A', b' and w' are those of the present pieces
-rated         whole  u' is that of the present rates
-ready         whole  of `Active.half`: 2 both, 1 the border only, 0 neither
+solved        whole  whether alpha_A', b' and w' are those of the present pieces
+rated         whole  whether u' is that of the present rates
+ready         whole  state of `Active.half`: 2 both, 1 the border only, 0 neither
 """)
 EVENT = documented("""
 offence      real   the speed at which the coordinate last crossed left its piece
-slack_speed  real   the largest speed of a coordinate excused from its corners
-tied         whole  how many stand on corners
-fresh        whole  that list is up to date
+slack_speed  real   the largest speed of a coordinate whose corners are ignored
+tied         whole  how many coordinates are on corners
+fresh        whole  whether that list is up to date
 walls        whole  how many press on jumps
-want         whole  the coordinate that something is wanted for
-way          whole  which way it goes
-idle         whole  steps in a row that did not move
-draw         whole  the order in which ties are taken
+want         whole  the coordinate that a request is about
+way          whole  its direction
+still_steps  whole  consecutive steps of length zero
+draw         whole  the order in which ties are resolved
 pivots_here  whole  pivots at this point
-moved_here   whole  whether the point has moved by them
+moved_here   whole  whether they have moved the point
 point        whole  a number for the present point
-linger       whole  a number for the present stay on jump corners
-excused      whole  how many are excused from their corners
+stay_number  whole  a number for the present stay on jump corners
+ignored      whole  how many coordinates have their corners ignored
 looks        whole  recomputations of u at this point
-dropped      whole  an alpha that left its knot was not at the end of it
+dropped      whole  whether an alpha that left its knot was not at the end of it
 touched      whole  how many changed piece since the path was left
 """)
 JUMPING = documented("""
 before       real   the objective before the jump
 sum0         real   the objective of flat coordinates, coefficient of 1
-sum1         real   the same of t
-sum2         real   the same of t^2
-in_jump      whole  where the trace is (ON_WAY ...)
-pressing     whole  how many pressed on it at first
-asked        whole  the model has said who changes side
-by_solver    whole  the crossing is left to others
-solved_by    whole  who crossed it (`homotopy.path.jump_record.METHODS`)
-rounds       whole  flips so far
-jump_log     whole  where its changes of piece begin
+sum1         real   its coefficient of t
+sum2         real   its coefficient of t^2
+in_jump      whole  the phase of the trace (ON_WAY ...)
+pressing     whole  how many coordinates pressed on the jump at first
+asked        whole  whether the model has chosen the flips
+by_solver    whole  whether the crossing is left to others
+may_leave    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
+solved_by    whole  how it was crossed (`homotopy.path.jump_record.METHODS`)
+rounds       whole  rounds of flips so far
+jump_log     whole  where its changes of piece begin in the log
 jump_steps   whole  steps before it
 crossings    whole  jumps at this t
-ahead        whole  pins are judged just past t
-hash         whole  a number for the present partition
+ahead        whole  whether pins are judged just past t
+hash         whole  a hash of the present partition
 seen         whole  how many partitions were seen at this t
-flips        whole  how many are to change side
-kept         whole  how many active alphas are kept from before
+flips        whole  how many coordinates are to flip
+kept         whole  how many active alphas are stored from before
 """)
 SCOPE = documented("""
-reach         real   how far the point may go before the window must be left
-spent         real   how far it has gone
-horizon       real   tau at which it must be left
-norm_seen     real   |w'|^2 when all were last looked at
+reach         real   how far the point may move before the window must be closed
+spent         real   how far it has moved
+horizon       real   tau at which the window must be closed
+norm_seen     real   |w'|^2 when all coordinates were last examined
 inner_seen    real   the product of w' then and now
-tau_seen      real   tau when all were last looked at
+tau_seen      real   tau then
 t_seen        real   t then
-b_weight      real   what b counts for beside w
-t_weight      real   what t counts for beside w
-looked        whole  how many are looked at
-window        whole  NO_WINDOW, BY_PLACE or BY_TURN
-lines         whole  free lines of the panel
-size_seen     whole  how many were active when all were last looked at
+b_weight      real   the weight of b relative to w
+t_weight      real   the weight of t relative to w
+looked        whole  how many coordinates are examined
+window        whole  NO_WINDOW, BY_DISTANCE or BY_DIRECTION
+free_lines    whole  free lines of the panel
+size_seen     whole  how many were active when all were last examined
 looked_seen   whole  how many are in the window
 steps_seen    whole  steps when it was opened
-steps_looked  whole  steps when all were last looked at
-wanted_across whole  how many to look at across a jump
+steps_looked  whole  steps when all were last examined
+wanted_across whole  how many to examine across a jump
 wanted_along  whole  how many along the path
-wanted        whole  how many on features
+wanted        whole  how many with features
 opened        whole  windows so far
 pause         whole  steps before another one is tried
-packed        whole  features of those looked at are packed
+packed        whole  whether the features of the examined coordinates are packed
 """)
 CURSOR = documented("""
-recording     whole  segments are written down
-open          whole  the last segment may go on
-entries       whole  active alphas written
-segments      whole  segments written
-logged        whole  changes of piece written
-jumps         whole  jumps written
-steps         whole  steps taken
-pivots        whole  pivots
+recording     whole  whether segments are recorded
+open          whole  whether the last segment may be extended
+entries       whole  active alphas recorded
+segments      whole  segments recorded
+logged        whole  changes of piece recorded
+jumps         whole  jumps recorded
+steps         whole  steps made
+pivots        whole  pivots made
 exchanges     whole  exchanges of dependent coordinates
 slides        whole  slides of b
 refined       whole  corrections
-due           whole  steps at which u is recomputed
-stop_steps    whole  steps at which to pause
-stop_segments whole  segments at which to pause
+due           whole  the step at which u is recomputed
+stop_steps    whole  the step at which to pause
+stop_segments whole  the number of segments at which to pause
 """)
 
 JOBS = documented("""
-shift        real   how far the polyline of a row that is let go stands off
-job          whole  the row at work
-jobs         whole  how many there are
-begun        whole  it is on its way
-back         whole  after each the base is gone back to
-piece        whole  the piece on which a row is let go; -1 where rows are held
-actives      whole  of the base: how many are in the factor
-idles        whole  how many are idle
-logged       whole  where the log of changes since begins
+value        real   where the alpha of the row goes
+shift        real   the offset of the polyline of a row that is released
+row          whole  the row that moves
+begun        whole  whether its move has begun
+piece        whole  the piece onto which it is released; -1 if it is held
+actives      whole  of the base: how many coordinates are in the factor
+dependents   whole  of the base: how many are dependent
+logged       whole  where the log of changes since the base begins
 """)
 
 
@@ -280,26 +319,26 @@ class Lines(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """Where each coordinate stands.  `near` lists those looked at; `tied` those on corners, and
-    from the far end those that press on walls."""
+    """The state of each coordinate.  `near` lists those being examined; `tied` lists those on
+    corners and, from the far end, those that press on walls."""
 
     u: Any
     du: Any
     alpha: Any
     border: Any
     fence: Any
-    spot: Any
+    status: Any
     near: Any
     tied: Any
-    few: Any
+    touched: Any
 
 
 class Active(NamedTuple):
-    """The factor R of the active block and what belongs to it, one entry per active coordinate.
+    """The factor R of the active block and its data, one entry per active coordinate.
 
-    ``half[0] = R^{-T} aim`` and ``half[1 + c] = R^{-T} B_c`` are kept up to date as coordinates
-    come and go (``system.ready``: 2 both, 1 the second only, 0 neither); `rate` is alpha_A'.
-    `column` has one record per border column.
+    ``half[0] = R^{-T} aim`` and ``half[1 + c] = R^{-T} B_c`` are updated as coordinates enter and
+    leave (``system.ready``: 2 both, 1 the second only, 0 neither); `rate` is alpha_A'.  `column`
+    has one record per border column.
     """
 
     factor: Any
@@ -312,17 +351,18 @@ class Active(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What the moving slopes do: ``Q_:F slope_F'`` (one entry per coordinate or feature), along
-    the path and across a jump; w', w, and w when last all were looked at; what active rows leave of
-    one; the point (w on features, else u) before a jump and before its last round; partitions seen
-    at one t; those about to change side; the active coordinates before the jump and their alpha."""
+    """The effect of the moving slopes, ``Q_:F slope_F'`` (one entry per coordinate or feature),
+    along the path and across a jump; w', w, and w when all coordinates were last examined; the
+    remainder of a row beside the active rows; the point (w with features, else u) before a jump and
+    before its last round; the partitions seen at one t; the coordinates about to flip; the active
+    coordinates before the jump and their alpha."""
 
     along: Any
     across: Any
     dw: Any
     w: Any
     w_seen: Any
-    rest: Any
+    remainder: Any
     before: Any
     last: Any
     seen: Any
@@ -332,8 +372,9 @@ class Motion(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Some coordinates only.  `panel` holds rows of Q at those looked at (by turn), one line for
-    each active coordinate (`line`), `packed` their features, one row per feature (by place)."""
+    """The window: only some coordinates are examined.  `panel` holds their entries of rows of Q (by
+    direction), one line per active coordinate (`line`); `packed` holds their features, one row per
+    feature (by distance)."""
 
     panel: Any
     packed: Any
@@ -351,7 +392,7 @@ class Window(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Segments, changes of piece and jumps on their way to the path."""
+    """The record of segments, changes of piece and jumps, from which the path is made."""
 
     active: Any
     alpha: Any
@@ -362,9 +403,8 @@ class Record(NamedTuple):
 
 
 class Base(NamedTuple):
-    """The point that a fork goes back to (`homotopy.tracker.forking`), its factor and polylines,
-    and what is to be done from there: the alpha of `row` goes to `value`; found for each of them
-    its response, b and, where there is room, every alpha."""
+    """The point to which a fork returns (`homotopy.tracker.forking`), its factor and polylines, and
+    the move to be made."""
 
     u: Any
     alpha: Any
@@ -372,29 +412,24 @@ class Base(NamedTuple):
     b: Any
     piece: Any
     place: Any
-    idle: Any
+    dependent: Any
     miss: Any
     factor: Any
     half: Any
     index: Any
     slope: Any
     corner: Any
-    row: Any
-    value: Any
-    found_u: Any
-    found_b: Any
-    found_alpha: Any
     jobs: Any
 
 
 def no_base() -> Base:
-    """Nothing to go back to."""
+    """Return an empty base."""
     real, whole, table = np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 0))
-    reals = dict.fromkeys(("u", "alpha", "w", "b", "miss", "value", "found_u"), real)
-    wholes = dict.fromkeys(("piece", "place", "idle", "index", "row"), whole)
-    tables = dict.fromkeys(("factor", "half", "found_b", "found_alpha"), table)
-    lines = {"slope": SLOPE, "corner": CORNER}
-    empty = {name: records(np.zeros((0, 0), kind)) for name, kind in lines.items()}
+    reals = dict.fromkeys(("u", "alpha", "w", "b", "miss"), real)
+    wholes = dict.fromkeys(("piece", "place", "dependent", "index"), whole)
+    tables = dict.fromkeys(("factor", "half"), table)
+    polylines = {"slope": SLOPE, "corner": CORNER}
+    empty = {name: records(np.zeros((0, 0), kind)) for name, kind in polylines.items()}
     return Base(**reals, **wholes, **tables, **empty, jobs=records(np.zeros(1, JOBS)))
 
 
@@ -412,34 +447,34 @@ class Scalars(NamedTuple):
 
 
 def scalars() -> Scalars:
-    """All of them at 0."""
+    """Return all records, with every number 0."""
     kinds = ROUTE, FIXED, SIZES, SYSTEM, EVENT, JUMPING, SCOPE, CURSOR
     return Scalars(*(records(np.zeros(1, kind)) for kind in kinds))
 
 
 class Arrays(NamedTuple):
-    """All of the above that are arrays, as compiled code is called with them."""
+    """All of the above that are arrays: the arguments of compiled code."""
 
     form: Any
-    lines: Any
-    here: Any
-    act: Any
-    mov: Any
-    win: Any
-    rec: Any
+    polylines: Any
+    coords: Any
+    active: Any
+    motion: Any
+    window: Any
+    record: Any
     base: Any
 
 
 class Core(NamedTuple):
-    """`Arrays`, and records for the arrays of `Scalars`: what compiled functions share."""
+    """`Arrays`, and the records of `Scalars`: what compiled functions share."""
 
     form: Any
-    lines: Any
-    here: Any
-    act: Any
-    mov: Any
-    win: Any
-    rec: Any
+    polylines: Any
+    coords: Any
+    active: Any
+    motion: Any
+    window: Any
+    record: Any
     base: Any
     route: Any
     fixed: Any

@@ -1,4 +1,4 @@
-"""Polylines as the tracker reads them: records, scales, and the losses as polynomials in t."""
+"""Polylines for the tracker: records, scales, and the losses as polynomials in t."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def empty_lines(n: int, corners: int) -> Lines:
     return Lines(slope, corner, np.zeros((0, corners + 1, 3)))
 
 
-def fill(lines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
+def fill(polylines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
     """Write slopes and corners, each as (value, rate)."""
-    for table, (at, rate) in ((lines.slope, slope), (lines.corner, corner)):
+    for table, (at, rate) in ((polylines.slope, slope), (polylines.corner, corner)):
         table.at[:] = at
-        # What stands at an infinity does not move.
+        # An infinite value does not move.
         table.rate[:] = np.where(np.isfinite(at), rate, 0.0)
-    lines.slope.bend[:] = curvature
-    lines.corner.kind[:] = kind
+    polylines.slope.bend[:] = curvature
+    polylines.corner.kind[:] = kind
 
 
 def scales(problem: Problem, ends: tuple[float, ...], tol: Tolerances) -> tuple[Array, Array]:
-    """For each coordinate its smallest corner and its largest slope, each as large as it gets at
-    the two ends of the span; 0 where there is none."""
-    lines = problem.polylines
-    snaps = [lines.at(t) for t in ends]
+    """Return, for each coordinate, its smallest corner and its largest slope, each at the end of
+    the span where it is larger; 0 if there is none."""
+    polylines = problem.polylines
+    snaps = [polylines.at(t) for t in ends]
     corner = np.max([np.abs(snap.corner) for snap in snaps], axis=0)
-    # What should be 0 may be a rounding.
+    # A corner that should be 0 may be a rounding error.
     with np.errstate(invalid="ignore"):
-        real = np.isfinite(corner) & (corner > tol.of_model * np.abs(lines.corner0))
+        real = np.isfinite(corner) & (corner > tol.of_model * np.abs(polylines.corner0))
     scale = np.where(real, corner, np.inf).min(axis=1)
     slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
     height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
@@ -49,16 +49,15 @@ def scales(problem: Problem, ends: tuple[float, ...], tol: Tolerances) -> tuple[
 
 
 def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> Array:
-    """On slope j the loss is ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``; the coefficients
-    of 1, t, t^2 in c_ij, shape (n, K+1, 3).
+    """Return the coefficients of 1, t, t^2 in c_ij, shape (n, K+1, 3), where the loss on slope j is
+    ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``.
 
-    Empty where the origin of the loss is not affine in t or crosses a corner, and where there is
-    no jump.
+    Empty if the origin of the loss is not affine in t or crosses a corner, and if there is no jump.
     """
-    lines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
+    polylines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
     nothing = np.zeros((0, k + 1, 3))
-    if start == stop or (problem.gram.semidefinite and not lines.jump.any()):
-        # Objectives are kept up to date for jumps.
+    if start == stop or (problem.gram.semidefinite and not polylines.jump.any()):
+        # Objectives are only needed at jumps.
         return nothing
     times = (start, 0.5 * (start + stop), stop)
     origins = [problem.origin(t) for t in times]
@@ -71,28 +70,31 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
     const = origins[0] - rate * start
     rows = np.arange(n)
     for j in range(k):
-        # On a corner all the way: that corner, to the last digit.
+        # If the origin is on a corner all the way, use that corner, to the last digit.
         pairs = zip(times, origins, strict=True)
-        on_it = np.all([origin == lines.at(t).corner[:, j] for t, origin in pairs], axis=0)
+        on_it = np.all([origin == polylines.at(t).corner[:, j] for t, origin in pairs], axis=0)
         const, rate = (
             np.where(on_it, table[:, j], own)
-            for table, own in ((lines.corner0, const), (lines.corner1, rate))
+            for table, own in ((polylines.corner0, const), (polylines.corner1, rate))
         )
-    # The slope on which the origin lies, the same at both ends of the span.
+    # The slope that contains the origin must be the same at both ends of the span.
     homes = [
-        (origin[:, None] >= lines.at(t).corner).sum(axis=1)
+        (origin[:, None] >= polylines.at(t).corner).sum(axis=1)
         for t, origin in ((start, origins[0]), (stop, origins[2]))
     ]
     home = homes[0]
     if np.any(home != homes[1]):
         return nothing
-    slope0 = np.where(np.isfinite(lines.slope0), lines.slope0, 0.0)
-    slope1 = np.where(np.isfinite(lines.slope0), lines.slope1, 0.0)
-    bend = lines.curvature
+    slope0 = np.where(np.isfinite(polylines.slope0), polylines.slope0, 0.0)
+    slope1 = np.where(np.isfinite(polylines.slope0), polylines.slope1, 0.0)
+    bend = polylines.curvature
     terms = np.zeros((n, k + 1, 3))
     for j in range(k):
-        known = np.isfinite(lines.corner0[:, j])
-        corner = np.where(known, lines.corner0[:, j], 0.0), np.where(known, lines.corner1[:, j], 0)
+        known = np.isfinite(polylines.corner0[:, j])
+        corner = (
+            np.where(known, polylines.corner0[:, j], 0.0),
+            np.where(known, polylines.corner1[:, j], 0),
+        )
         step = slope0[:, j + 1] - slope0[:, j], slope1[:, j + 1] - slope1[:, j]
         curve = 0.5 * (bend[:, j + 1] - bend[:, j])[:, None]
         terms[:, j + 1] = terms[:, j] + _product(step, corner) - curve * _product(corner, corner)
@@ -102,5 +104,5 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
 
 
 def _product(p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
-    """The coefficients of the product of two affine functions, shape (n, 3)."""
+    """Return the coefficients of the product of two affine functions, shape (n, 3)."""
     return np.stack([p[0] * q[0], p[0] * q[1] + p[1] * q[0], p[1] * q[1]], axis=1)

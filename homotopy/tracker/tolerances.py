@@ -1,22 +1,25 @@
 """Every threshold of the tracker, with its reason.
 
-A computed response is rounded, so "on a corner" is a matter of tolerance; what matters is of what
-a tolerance is a fraction.  Never of the largest number of the problem: each coordinate has its own
-scale of u and of alpha (`homotopy.tracker.state.SPOT`),
+A computed response is rounded, so "on a corner" needs a tolerance, and the question is relative to
+what.  Never to the largest number of the problem: each coordinate has its own scale of u and of
+alpha (`homotopy.tracker.state.FENCE`),
 
     least_i  = max(of_corner * its nearest corner, of_border * |B_i| |b|, of_w * |phi_i| |w|)
     near_u_i = near * max(|u_i|, least_i) + rounding * eps * |phi_i| * norm
     near_a_i = near * min(largest alpha of i, least_i / Q_ii) + alpha_blur * eps * |alpha_i|
                + rounding * eps * norm / |phi_i|,          norm = sqrt(sum_j Q_jj alpha_j^2),
 
-the second terms being what rounding does to a sum of terms of that norm (the largest since the
-point was last made exact).  Q_ii and |phi_i| include the border, norm includes b.  The largest
-alpha is the largest slope, or what the border equations bear.  On a slanted piece u_i is what
-alpha_i says, and near_u_i = near_a_i / bend.
+where the terms with eps are the rounding of a sum of terms of that norm (the largest since the
+point was last made exact).  Q_ii and |phi_i| include the border, norm includes b.  |u_i| counts up
+to the largest |u_j - B_j b|: where b takes all responses far from 0, corners are no farther apart
+for that, and the rounding of b is in the norm.  The largest
+alpha is the largest slope, or what the border equations allow.  On a slanted piece u_i follows from
+alpha_i, and near_u_i = near_a_i / bend.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
@@ -33,33 +36,33 @@ __all__ = [
     "Scales",
     "Tolerances",
     "Windows",
+    "as_record",
     "flattened",
-    "record",
 ]
 
 EPS = float(np.finfo(np.float64).eps)
-# Keeps a quotient finite where its denominator may be 0.
+# Keeps a quotient finite if its denominator is 0.
 TINY = 1e-300
-# Multiples of these, modulo 1, are spread evenly: in one dimension, and in two.
+# Multiples of these, modulo 1, are spread evenly, in one dimension and in two.
 GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927
 
 
 @attrs.frozen(kw_only=True)
 class Scales:
-    """The least scale of a response: the largest of these fractions of its terms.
+    """The smallest scale of a response: the largest of these fractions of its terms.
 
     Parameters
     ----------
     of_corner : float
-        Of its nearest corner: what is then taken for zero is the rounding of that corner.
+        Of its corner nearest to 0: the tolerance is then the rounding of that corner.
     of_border : float
-        Of the part that the border has in it.
+        Of the contribution of the border: the tolerance is then its rounding.
     of_w : float
         Of the length of its row of features times that of w.
     """
 
     of_corner: float = 1e-4
-    of_border: float = 0.01
+    of_border: float = 1e-4
     of_w: float = 0.01
 
 
@@ -72,23 +75,23 @@ class Roundings:
     rounding : float
         Of a response, relative to the norm of its terms.
     speed : float
-        A speed below this many roundings of its terms does not count as motion.
+        A speed below this many roundings of its terms counts as zero.
     summed : float
         Of a sum of alphas times features.
     missed : float
-        A solution is corrected until it misses its equations by no more than this.
+        A solution is corrected until its residual is no more than this.
     blur : float
-        Of tau, and of a response that is what its alpha says.
+        Of tau, and of a response that is computed from its alpha.
     alpha_blur : float
         Of an alpha.
     short : float
-        Where t shrinks by `shrinks` in one step, the step ends this many roundings of t before its
+        If t shrinks by `shrinks` in one step, the step ends this many roundings of t before its
         event.
     drift : float
         Of a response that nothing can stop.
     unclear : float
-        A speed of up to this many times what is too slow to tell may be rounding all the same,
-        where a coordinate goes back and forth.
+        For a coordinate that moves back and forth, a speed up to this many times the smallest
+        significant one may still be rounding.
     """
 
     rounding: float = 4.0
@@ -109,13 +112,13 @@ class Independence:
     Parameters
     ----------
     dependent : float
-        A squared pivot above this fraction of its diagonal is independent without a closer look;
-        one below it has lost digits to cancellation.
+        A squared pivot above this fraction of its diagonal is independent without further checks;
+        below, it has lost digits to cancellation.
     rank : float
-        Roundings of the Rayleigh quotient of a null direction below which a column is dependent.
+        A column is dependent if the Rayleigh quotient of its null direction is below this many
+        roundings.
     sharp : float
-        Roundings of the length of what the active rows leave of one, where it is computed from
-        features.
+        The same for the length of a row's remainder beside the active rows, computed from features.
     spread : float
         Eigenvalues of the border's Schur complement below this fraction have lost their support.
     light : float
@@ -124,15 +127,15 @@ class Independence:
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
         below this fraction of its diagonal.
     well : float
-        The Rayleigh quotient below which a guess gives up an active coordinate.
+        A guess drops an active coordinate whose Rayleigh quotient is below this.
     definite : float
-        The least Rayleigh quotient of a column where Q is not semidefinite.
+        The smallest Rayleigh quotient of a column if Q is not semidefinite.
     negative, surely : float
-        Q is not semidefinite where a Rayleigh quotient is below minus this fraction, and below
-        minus this many times its rounding.
+        Q is not semidefinite if a Rayleigh quotient is below minus this fraction, and below minus
+        this many times its rounding.
     floor : float
-        The fraction of its 1 / bend that at least remains of the pivot of a slanted piece, where Q
-        is not semidefinite.
+        The smallest fraction of its 1 / bend that remains of the pivot of a slanted piece, if Q is
+        not semidefinite.
     """
 
     dependent: float = 1e-4
@@ -150,25 +153,27 @@ class Independence:
 
 @attrs.frozen(kw_only=True)
 class Proof:
-    """How far a point may be off; `homotopy.tracker.proof` has the formulas.
+    """The error allowed at a point; `homotopy.tracker.proof` has the formulas.
 
     Parameters
     ----------
     share : float
-        The fraction of what is allowed that the tracker uses: it is stricter than the certificate.
+        The fraction of the certificate's allowance that the tracker uses, to be stricter.
     balance : float
         The same for the rounding of a border equation.
     equation : float
         Roundings of the terms of an equation, times sqrt(m) for m equations solved together.
     little_u, little_alpha : float
-        The fractions of a response and of an alpha that need no explanation.
+        Errors of a response and of an alpha below these fractions are accepted.
+    little_border : float
+        The same for a border equation; 0 in second attempts, as b may be large.
     apart : float
-        The fraction of the distance between two corners that a response may be off at most.
+        The largest error of a response, as a fraction of the distance between two corners.
     nearest : float
-        Roundings of its terms that a response may be off, however near its corners are: no alpha of
-        16 digits gets nearer than the last two of them.
+        Roundings of its terms by which a response may be off, however close its corners are: an
+        alpha of 16 digits determines it no better.
     misses_border : float
-        On rows of Q, rates may miss a border equation by this fraction of its terms.
+        With rows of Q, rates may miss a border equation by this fraction of its terms.
     """
 
     share: float = 0.25
@@ -176,6 +181,7 @@ class Proof:
     equation: float = 16.0
     little_u: float = 1e-10
     little_alpha: float = 1e-8
+    little_border: float = 1e-10
     apart: float = 1e-3
     nearest: float = 16.0
     misses_border: float = 1e-12
@@ -188,43 +194,46 @@ class Patience:
     Parameters
     ----------
     refresh : int
-        The least number of steps between two recomputations of u.
+        Fewest steps between two recomputations of u.
     usual_n, stretch : float
-        On more than `usual_n` coordinates, `refresh` is the least and `refresh * n / usual_n` the
-        most, up to `stretch` times as many.
+        With n > `usual_n` coordinates, u is recomputed after `refresh` to `refresh * n / usual_n`
+        steps, but after at most `stretch * refresh`.
     per_look : int
-        On features, a step for each `per_look` coordinates is allowed too.
+        With features, also allow one step for every `per_look` coordinates.
     recomputing : float
-        A recomputation costs as much as this many steps, times the alphas that are not 0 for each
-        active one.
+        A recomputation costs this many steps, times the number of nonzero alphas per active one.
     fallen, often : float, int
-        Once the alphas have fallen by the factor `fallen`, u is recomputed after `often` steps.
+        Once the alphas have shrunk by the factor `fallen`, u is recomputed after `often` steps.
     looks : int
-        Recomputations of u at one point before the path goes on regardless.
+        Recomputations of u at one point before the path continues regardless.
     corrections : int
-        Times in a row that the point is corrected; each must halve how far it is off.
+        Consecutive corrections of a point; each must halve its error.
     solutions : int
-        Corrections of one solution of the active system.  With features of condition k each takes
-        back all but eps k^2 of what is missed.
+        Corrections of one solution of the active system.  With features of condition k, each
+        removes all but eps k^2 of the residual.
     sharpenings : int
-        Corrections of a pivot that has lost digits (in second attempts), as long as each halves it.
+        Corrections of a pivot that has lost digits (second attempts), if each halves its error.
     settlings : int
-        Times that a guess is made exact, each from where the one before has led.
+        Times that a guess is made exact, each from the result of the previous one.
     to_and_fro : int
-        Crossings of one coordinate at one point after which its speed is taken for rounding.
+        After this many crossings at one point, the speed of a coordinate counts as rounding.
     pivots, pivots_each : int
-        Pivots at one point, and more for each tied coordinate, before that point is given up.
+        Pivots at one point, and additional ones per tied coordinate, before it is given up.
     idle_steps, idle_each : int
-        Steps of length zero in a row, and more for each coordinate, before the route is given up.
+        Consecutive steps of length zero, plus some per coordinate, before a route is given up.
     flip_rounds : int
-        Rounds of flips at one jump, beyond one for each coordinate.
+        Rounds of flips at one jump, in addition to one per coordinate.
+    crowd : int
+        More coordinates than these that flip at once are taken across as a whole.
+    jump_each : int
+        Steps per coordinate at one jump, in addition to `steps`, before the same is done.
     probes : int
-        Crossings of jumps at one t, beyond one for each coordinate.
+        Crossings of jumps at one t, in addition to one per coordinate.
     most_late : int
-        A path with this many jumps crossed late leads nowhere.
+        A path is given up after this many jumps crossed late.
     steps, steps_each, steps_to_start : int
-        Steps that work at one t may take, and more for each coordinate: on the path (a jump takes
-        about one for each coordinate that changes piece), and on the way to its first point.
+        Steps at one t, and additional ones per coordinate: on the path (a jump takes about one per
+        coordinate that changes piece), and on the way to its first point.
     repairs : int
         Repairs at one t.
     """
@@ -247,6 +256,8 @@ class Patience:
     idle_steps: int = 100
     idle_each: int = 2
     flip_rounds: int = 50
+    crowd: int = 256
+    jump_each: int = 2
     probes: int = 20
     most_late: int = 5
     steps: int = 1000
@@ -273,69 +284,69 @@ class Pauses:
 
 @attrs.frozen(kw_only=True)
 class Tolerances:
-    """What is taken for zero.
+    """What counts as zero.
 
     Parameters
     ----------
     near : float
-        A coordinate within this fraction of its scale of a corner stands on it.  Ties of real
-        tables agree to 1e-13, different events closer than 1e-11 are as good as one.
+        A coordinate within this fraction of its scale of a corner is on it.  Ties in real tables
+        agree to 1e-13; different events closer than 1e-11 are treated as one.
     ends : float
         The rounding of an alpha counts up to this many times `near`, relative to the largest alpha.
     arrival : float
-        What happens within this fraction of the end of a route happens at the end.
+        Events within this fraction of the end of a route happen at the end.
     standstill : float
         A path that advances by less than this fraction of the span has not moved.
     shrinks : float
-        Where t shrinks to less than this fraction in one step, its rounding is that of the large t.
+        If t shrinks to less than this fraction in one step, its rounding is that of the larger t.
     faded : float
-        Once t has shrunk to this fraction, u is recomputed: what vanishes with t leaves the
-        rounding of what it was.
+        Once t has shrunk to this fraction, u is recomputed: a quantity that vanishes with t keeps
+        the rounding of its former size.
     unbalanced : float
         Imbalance below this fraction of its terms is rounding.
     sliding : float
-        A speed below this fraction of the largest is rounding while b slides.
+        While b slides, a speed below this fraction of the largest is rounding.
     dropped : float
         An alpha that leaves its knot may change its own response by this fraction.
     refine : float
-        A coordinate farther off than this fraction of what is allowed (`proof`) is corrected at
-        once.
+        A coordinate whose error exceeds this fraction of the error allowed (`proof`) is corrected
+        at once.
     repair : float
-        One farther off than this is removed by settling, which respects every bound.
+        An error above this fraction is removed by settling, which respects every bound.
     carried : float
-        What is left of slopes that came and went is taken out where it would move a response by
-        this fraction of its scale.
+        The remainder of slopes that came and went is removed if it would move a response by this
+        fraction of its scale.
     strayed : float
-        A w that was integrated is recomputed where it is farther than this fraction from its alpha.
+        An integrated w is recomputed if it differs from that of its alpha by this fraction.
     drifted : float
         A factor farther than this from its matrix, each coordinate on its own scale, is rebuilt.
     accepted : float
-        No D-step may end farther off, no path begin so.
+        The largest error, in multiples of the error allowed, after a D-step and at the start.
     forgiven : float
         A coordinate that cannot be stopped may drift by this fraction before it is an error.
     same : float
-        Two responses are the same within this fraction of their scale.
+        Two responses within this fraction of their scale are equal.
     moved : float
-        A jump has moved the response if it did by this fraction: below that the fall of the
-        objective, which is its square, drowns in rounding.
+        A jump has moved the response if it changed by more than this fraction: below, the fall of
+        the objective, which is its square, is smaller than rounding.
     cancelled : float
-        Where the alphas cancel in w by more than this factor, alpha, rounded, says little about w,
-        and w is followed by itself.  (Second attempts only: the small pivots that w can tell
-        from 0 make for long detours where nothing depends on them.)
+        If the alphas cancel in w by more than this factor, a rounded alpha says little about w, and
+        w is tracked by itself.  (Only in second attempts: the small pivots that w can distinguish
+        from 0 cause long detours where nothing depends on them.)
     late : float
-        A jump that cannot be crossed where it is, is crossed this fraction of the span later.
+        A jump that cannot be crossed at its t is crossed this fraction of the span later.
     slack : float
-        An intercept with no more room than this fraction of the scale is determined.
+        An intercept that is free by no more than this fraction of the scale is determined.
     bias : float
-        A guess goes to a knot only if that is nearer than a slope by this fraction of the scales: a
-        slope costs nothing to stand on.
+        A guess goes to a knot only if it is nearer than a slope by this fraction of the scales,
+        because a slope costs nothing.
     of_model : float
         Numbers computed from the model that are this fraction of their terms are 0.
     at_goal : float
-        A row of a fork whose alpha is within this fraction of its largest slope of its goal is
-        there.
+        A fork has moved a row to its goal if its alpha is within this fraction of its largest
+        slope.
     scales, roundings, independence, proof, patience, pauses
-        Thresholds with an object of their own.
+        Thresholds grouped in objects of their own.
     """
 
     near: float = 1e-11
@@ -372,39 +383,39 @@ class Tolerances:
 
 @attrs.frozen(kw_only=True)
 class Windows:
-    """When it pays to look at some coordinates only (docs/theory.md).
+    """When it pays to examine only some coordinates (docs/theory.md).
 
     Parameters
     ----------
     heavy_across, heavy_along : int
-        Multiplications in a product with the active rows above which it is worth avoiding.
+        A product with the active rows is worth avoiding above this many multiplications.
     wide : int
-        The same for one with all features.
+        The same for a product with all features.
     look : float
-        What a look at all features takes besides its arithmetic, in multiplications.
+        The overhead of examining all features, in multiplications.
     ahead : int
         Corners met at the present speeds before the horizon.
     fewest : int
-        Coordinates looked at, at the least, where Q is given by columns.
+        Fewest coordinates in a window if Q is given by columns.
     fewest_on_features : int
-        The same where it is given by features.
+        The same if it is given by features.
     most : int
-        Coordinates looked at, at the most, where Q is given by columns.
+        Most coordinates in a window if Q is given by columns.
     enough_across, enough_along : int
         Steps that a window should last.
-    rest : int
+    window_pause : int
         Steps without a window after one that did not last.
     joining : int
-        Coordinates that may join those looked at while a window is open.
+        Coordinates that may join an open window.
     turning : float
         Rounding of ``|w' - w'_seen|^2``, as a fraction of its terms.
     used_up : float
-        A window is used up where it allows less than this fraction of a step or of its reach.
+        A window is used up if it allows less than this fraction of a step or of its reach.
     ample, tight : float
-        A window that spent less than the first of its reach may be smaller; one that spent more
-        than the second, and did not last, must be larger.
+        A window that spent less than the first fraction of its reach may be smaller; one that spent
+        more than the second, and did not last, must be larger.
     each : float
-        A look at all features costs as much as this many coordinates looked at, for each of them.
+        The cost of examining all features, per coordinate, in coordinates of a window.
     """
 
     heavy_across: int = 60_000
@@ -417,7 +428,7 @@ class Windows:
     most: int = 2048
     enough_across: int = 6
     enough_along: int = 16
-    rest: int = 8
+    window_pause: int = 8
     joining: int = 64
     turning: float = 1e-13
     used_up: float = 1e-3
@@ -426,13 +437,13 @@ class Windows:
     each: float = 3.0
 
     def closed(self) -> Windows:
-        """All coordinates are looked at, always."""
+        """Return windows that never open: all coordinates are always examined."""
         never = np.iinfo(np.int64).max
         return attrs.evolve(self, heavy_across=never, heavy_along=never, wide=never)
 
 
 def flattened(options: Any) -> dict[str, Any]:
-    """Every field of the options and of the objects in them; no name occurs twice."""
+    """Return every field of the options and of the objects in them; no name occurs twice."""
     values: dict[str, Any] = {}
     for name, value in attrs.asdict(options, recurse=False).items():
         more = flattened(value) if attrs.has(type(value)) else {name: value}
@@ -441,8 +452,10 @@ def flattened(options: Any) -> dict[str, Any]:
     return values
 
 
-def record(options: Tolerances | Windows) -> npt.NDArray[np.void]:
-    """The options as compiled code reads them: an array of one record."""
+@functools.lru_cache(maxsize=16)
+def as_record(options: Tolerances | Windows) -> npt.NDArray[np.void]:
+    """The options as compiled code reads them, which never writes to them: an array of one
+    record."""
     values = flattened(options)
     fields = [(name, "i8" if isinstance(v, int) else "f8") for name, v in values.items()]
     return np.array([tuple(values.values())], dtype=fields)

@@ -1,16 +1,16 @@
-"""The tracker: the owner of everything that moves, and what is done between compiled runs.
+"""The tracker: the owner of everything that moves, and the work between compiled runs.
 
-Three routes exist, and compiled code cannot tell them apart (see `homotopy.tracker.state`):
+There are three routes, and compiled code treats them alike (see `homotopy.tracker.state`):
 
 * *along*: the model's own polylines, tau = t (the C-step);
-* *across*: t is fixed, the branch of each flipped coordinate comes down (or up) from where the
-  coordinate stands, tau = mu from 1 to 0 (the D-step);
+* *across*: t is fixed, the branch of each flipped coordinate comes down (or up) from the position
+  of the coordinate, tau = mu from 1 to 0 (the D-step);
 * *settling*: t is fixed, each polyline is shifted sideways so that a guess is exactly optimal at
   mu = 1, tau = mu from 1 to 0 (any start, warm or cold, and every repair).
 
 alpha_A and u are integrated, never recomputed from the partition: in a nearly singular active
-system recomputing would throw alpha about within its bounds.  `Tracker.refresh` measures the
-residual; a residual that grew is solved for or removed by settling, which respects every bound.
+system a recomputation would scatter alpha within its bounds.  `Tracker.refresh` measures the
+residual; if it has grown, it is solved for, or removed by settling, which respects every bound.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from homotopy.model import Problem
 from homotopy.tracker import state
 from homotopy.tracker.outcomes import (
     Arrived,
@@ -43,10 +44,10 @@ OUTCOMES: dict[int, Outcome] = {
 
 
 class Tracker(Settling):
-    """Takes a point along routes; see `Memory` for what it holds."""
+    """Moves a point along routes; see `Memory` for its data."""
 
     def advance(self, listen: Callable[[], bool]) -> Outcome:
-        """Go on until the route ends, `listen` wants a look or something is in the way."""
+        """Continue until the route ends, `listen` requests a pause or an obstacle is met."""
         try:
             code = self.run(listen)
         except Failure as error:
@@ -58,7 +59,7 @@ class Tracker(Settling):
         return OUTCOMES[code]
 
     def _maintain(self) -> None:
-        """Recompute u; where the point is off, make it exact again on the spot."""
+        """Recompute u; if the point is off, make it exact again on the spot."""
         system = self.system
         self.cursor.due = self.cursor.steps + self._interval()
         if system.mass_along > system.carrying or system.mass_across > 0.0:
@@ -67,12 +68,12 @@ class Tracker(Settling):
             return
         self.settle_here()
         self.refresh()
-        self.doubt = max(self.doubt, self.off)
+        self.doubt = max(self.doubt, float(self.sizes.bound))
 
     def start_record(self) -> None:
-        """The path begins here."""
+        """Start recording: the path begins here."""
         cursor = self.cursor
-        self.here.spot.most[:] = np.abs(self.alpha)
+        self.coords.status.most[:] = np.abs(self.alpha)
         cursor.recording = 1
         cursor.open = cursor.entries = cursor.segments = cursor.logged = cursor.jumps = (
             self.jumping.crossings
@@ -80,27 +81,46 @@ class Tracker(Settling):
         self.jumping.in_jump, cursor.due = state.ON_WAY, cursor.steps + self._interval()
         self._started = True
 
-    def restore(self) -> None:
-        """Go back to where the present jump began, those pressing on its corner about to flip."""
+    def turn_to(self, problem: Problem) -> bool:
+        """Take up another problem with the same Q, border and pieces at the present point; False
+        where that is not the first point of its path."""
+        route, sizes, cursor = self.route, self.sizes, self.cursor
+        self.problem = problem
+        self.repairs, self.doubt, self._started = 0, 0.0, False
+        self._scaled, self._corners_at = (), None
+        self._corners_move = bool(np.any(problem.polylines.corner1))
+        sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
+        cursor.recording = cursor.steps = cursor.pivots = cursor.exchanges = cursor.slides = 0
+        cursor.refined = self.scope.opened = self.scope.pause = 0
+        route.t = self._settling_at = problem.start
+        self.forget_effort()
+        self.load_model(problem.start, problem.stop)
+        self.head_along(problem.start)
+        self.refresh()
+        self.doubt = float(sizes.bound)
+        return bool(self.off <= self.tolerances.repair and not np.any(self.side))
+
+    def rewind_jump(self) -> None:
+        """Go back to the beginning of the present jump, before any coordinate flipped."""
         route, jumping, cursor = self.route, self.jumping, self.cursor
-        rec = self.rec
-        for entry in reversed(rec.log[jumping.jump_log : cursor.logged].tolist()):
+        record = self.record
+        for entry in reversed(record.log[jumping.jump_log : cursor.logged].tolist()):
             i, piece, side, _ = entry
             self.piece[i], self.side[i] = piece, side
         cursor.logged = jumping.jump_log
         self.lift[:] = 0.0
         self.shift[:] = 0.0
-        kept = self.mov.kept_index[: jumping.kept]
-        self.alpha[kept], self.b = self.mov.kept_alpha[: jumping.kept], self.column.kept
+        kept = self.motion.kept_index[: jumping.kept]
+        self.alpha[kept], self.b = self.motion.kept_alpha[: jumping.kept], self.column.kept
         route.settling, cursor.recording = 0, 1
         self.forget_effort()
-        self.use(self.model_lines)
+        self.use(self.model_polylines)
         self.head_along(float(route.t))
         self.refresh()
         self.rebuild(0.0)
         cursor.recording, route.pin = 1, 0
-        noted = np.sort(self.here.tied[self.here.tied.size - jumping.pressing :])
-        self.mov.flips[: jumping.pressing] = noted
+        noted = np.sort(self.coords.tied[self.coords.tied.size - jumping.pressing :])
+        self.motion.flips[: jumping.pressing] = noted
         jumping.flips, jumping.rounds, jumping.in_jump = (
             jumping.pressing,
             0,
@@ -109,9 +129,9 @@ class Tracker(Settling):
         jumping.asked = 0
 
     def end_crossing(self, t: float) -> None:
-        """After settling at t: as if a D-step had just come to the end of a round."""
+        """After settling at t, continue as if a D-step had just ended a round."""
         route, cursor = self.route, self.cursor
-        self.use(self.model_lines)
+        self.use(self.model_polylines)
         route.along, route.dt, route.dmu, route.pin, cursor.recording = (
             0,
             0.0,

@@ -1,16 +1,16 @@
-"""Windows: where n is large only some coordinates are looked at (docs/theory.md).
+"""Windows: if n is large, only some coordinates are examined (docs/theory.md).
 
-*By turn*, where Q is given by columns.  As long as w' is what it is now, u_i goes on at u_i'.  w'
-turns at every break-point; what that does to u_i is at most ``|phi_i|`` times the length of
-``w - w_seen - w'_seen dtau``, bounded by the sum of ``|w' - w'_seen| dtau``.  Those that stay
-farther than the reach from their corners, over the horizon and at the speed they have now, need no
-look.
+*By direction*, if Q is given by columns.  As long as w' does not change, u_i continues at u_i'.  w'
+turns at every break-point, which moves u_i by at most ``|phi_i|`` times the length of
+``w - w_seen - w'_seen dtau``, bounded by the sum of ``|w' - w'_seen| dtau``.  Coordinates that stay
+farther than the reach from their corners, over the horizon and at their present speed, can be
+skipped.
 
-*By place*, where Q is given by features and w is at hand: those farther from their corners than
-``|w - w_seen|`` (with b and t) can take them need no look.
+*By distance*, if Q is given by features and w is available: coordinates farther from their corners
+than ``|w - w_seen|`` (with b and t) can move them can be skipped.
 
-A coordinate left out cannot meet a corner before the window ends.  While one is open u of the
-others is stale; `widen` brings it up to date and looks at all again.
+A skipped coordinate cannot meet a corner before the window ends.  While a window is open, u of the
+skipped coordinates is stale; `widen` updates it and examines all again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.nearness import corner_rate, imply_all, near_of, slope_rate, slope_value
 from homotopy.tracker.products import add_row, responses
 from homotopy.tracker.selection import smallest
-from homotopy.tracker.state import BY_PLACE, BY_TURN, GO, NO_WINDOW, PANEL_FULL
+from homotopy.tracker.state import BY_DIRECTION, BY_DISTANCE, GO, NO_WINDOW, PANEL_FULL
 from homotopy.tracker.tolerances import EPS, TINY
 
 __all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen"]
@@ -33,43 +33,43 @@ __all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "w
 
 @njit(**PART)
 def look_at_all(core):  # type: ignore[no-untyped-def]
-    here, system, event, scope = core.here, core.system, core.event, core.scope
-    for i in range(here.u.size):
-        here.near[i] = i
-    scope.looked = here.u.size
+    coords, system, event, scope = core.coords, core.system, core.event, core.scope
+    for i in range(coords.u.size):
+        coords.near[i] = i
+    scope.looked = coords.u.size
     scope.window = NO_WINDOW
     scope.packed = system.rated = event.fresh = 0
 
 
 @njit(**PART)
 def write_flat(core):  # type: ignore[no-untyped-def]
-    """Write alpha of the coordinates on flat slopes: it is the value of their slope."""
-    lines, here = core.lines, core.here
-    for i in range(here.alpha.size):
-        piece = here.spot[i].piece
-        if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
-            here.alpha[i] = slope_value(core, i, piece // 2, 0.0)
+    """Write alpha of the coordinates on flat slopes, the value of their slope."""
+    polylines, coords = core.polylines, core.coords
+    for i in range(coords.alpha.size):
+        piece = coords.status[i].piece
+        if piece % 2 == 0 and polylines.slope[i, piece // 2].bend == 0.0:
+            coords.alpha[i] = slope_value(core, i, piece // 2, 0.0)
 
 
 @njit(**PART)
 def recompute(core):  # type: ignore[no-untyped-def]
-    """On features: w and ``u = phi w + B b`` from alpha, and the sizes that tolerances take."""
-    here, act, mov = core.here, core.act, core.mov
+    """With features, recompute w, ``u = phi w + B b`` and the sizes for tolerances from alpha."""
+    coords, active, motion = core.coords, core.active, core.motion
     fixed, sizes, tol = core.fixed, core.sizes, core.tol
     write_flat(core)
-    w, norm, square = mov.w, 0.0, 0.0
+    w, norm, square = motion.w, 0.0, 0.0
     for c in range(w.size):
         w[c] = 0.0
-    for i in range(here.u.size):
-        value = here.alpha[i]
+    for i in range(coords.u.size):
+        value = coords.alpha[i]
         if value != 0.0:
             add_row(core, fixed.mode, i, value, w)
-            norm += here.spot[i].own * value * value
+            norm += coords.status[i].own * value * value
     for c in range(w.size):
         square += w[c] * w[c]
     sizes.norm, sizes.length = math.sqrt(norm), math.sqrt(square)
-    for c in range(act.column.size):
-        sizes.norm += abs(act.column[c].b) / math.sqrt(fixed.rho)
+    for c in range(active.column.size):
+        sizes.norm += abs(active.column[c].b) / math.sqrt(fixed.rho)
     sizes.most_norm = max(sizes.most_norm, sizes.norm)
     sizes.noise = tol.rounding * EPS * sizes.most_norm
     respond(core)
@@ -77,60 +77,66 @@ def recompute(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def respond(core):  # type: ignore[no-untyped-def]
-    """``u = phi w + B b`` of all coordinates, and all are looked at."""
-    here, act, mov, fixed, system = core.here, core.act, core.mov, core.fixed, core.system
+    """Compute ``u = phi w + B b`` of all coordinates, and examine all."""
+    coords, active, motion, fixed, system = (
+        core.coords,
+        core.active,
+        core.motion,
+        core.fixed,
+        core.system,
+    )
     look_at_all(core)
-    responses(core, here.near, here.u.size, mov.w, here.u)
-    for c in range(act.column.size):
-        b = act.column[c].b
-        for i in range(here.u.size):
-            here.u[i] += here.border[i, c] * b
+    responses(core, coords.near, coords.u.size, motion.w, coords.u)
+    for c in range(active.column.size):
+        b = active.column[c].b
+        for i in range(coords.u.size):
+            coords.u[i] += coords.border[i, c] * b
     if fixed.slanted:
         for k in range(system.actives):
-            here.spot[act.index[k]].miss = 0.0
+            coords.status[active.index[k]].miss = 0.0
         imply_all(core)
 
 
 @njit(**PART)
 def widen(core):  # type: ignore[no-untyped-def]
-    """Bring u of all coordinates up to date and look at all."""
+    """Update u of all coordinates and examine all."""
     scope = core.scope
-    if scope.window == BY_TURN:
+    if scope.window == BY_DIRECTION:
         close_window(core)
-    elif scope.window == BY_PLACE:
+    elif scope.window == BY_DISTANCE:
         respond(core)
 
 
-# ------------------------------------------------------------------ by turn
+# ------------------------------------------------------------------ by direction
 
 
 @njit(**PART)
 def look_at(core, i):  # type: ignore[no-untyped-def]
-    """Take coordinate i, which is about to leave the factor, among those looked at."""
-    form, here, act = core.form, core.here, core.act
-    win, system, scope = core.win, core.system, core.scope
-    if scope.window != BY_TURN or here.spot[i].seat >= 0:
+    """Add coordinate i, which is about to leave the factor, to the examined ones."""
+    form, coords, active = core.form, core.coords, core.active
+    window, system, scope = core.window, core.system, core.scope
+    if scope.window != BY_DIRECTION or coords.status[i].panel_place >= 0:
         return
     k = scope.looked
-    here.near[k] = i
-    here.spot[i].seat = k
+    coords.near[k] = i
+    coords.status[i].panel_place = k
     scope.looked = k + 1
     store, own = form.store, form.slot[i]
     for a in range(system.actives):
-        win.panel[win.line[a], k] = store[own, act.index[a]]
+        window.panel[window.line[a], k] = store[own, active.index[a]]
 
 
 @njit(**PART)
 def forecast(core, ahead):  # type: ignore[no-untyped-def]
-    """The horizon, and into ``win.gaps`` how far w may be turned before each coordinate could meet
-    a corner until then."""
-    here, win, route = core.here, core.win, core.route
-    u, du, times, n = here.u, here.du, win.times, here.u.size
+    """Return the horizon; write to ``window.gaps`` how far w may turn before each coordinate could
+    meet a corner within the horizon."""
+    coords, window, route = core.coords, core.window, core.route
+    u, du, times, n = coords.u, coords.du, window.times, coords.u.size
     left = abs(route.stop - route.tau)
     horizon = left
     for attempt in range(2):
         for i in range(n):
-            fence = here.fence[i]
+            fence = coords.fence[i]
             off = fence.shift * route.mu - u[i]
             over = fence.high + fence.high_rate * route.t + off
             under = -(fence.low + fence.low_rate * route.t + off)
@@ -147,9 +153,9 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
             else:
                 gap = min(over, over - horizon * closing)
                 gap = min(gap, min(under, under - horizon * opening))
-                # root bounds both the length of phi_i and, times sqrt(rho), what b does.
+                # root bounds the length of phi_i and, times sqrt(rho), the effect of b.
                 gap = (gap - 2.0 * near_of(core, i)) / max(fence.root, TINY)
-                win.gaps[i] = gap
+                window.gaps[i] = gap
                 times[i] = gap
         if attempt == 0 and n > ahead:
             horizon = min(left, smallest(times, ahead))
@@ -160,47 +166,53 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def open_window(core):  # type: ignore[no-untyped-def]
-    """Choose the coordinates that may meet a corner soon, for the direction just taken."""
-    here, win, route, system = core.here, core.win, core.route, core.system
+    """Choose the coordinates that may meet a corner soon, for the present direction."""
+    coords, window, route, system = core.coords, core.window, core.route, core.system
     scope, cursor, opt = core.scope, core.cursor, core.opt
-    n, room = here.u.size, win.panel.shape[1] - opt.joining
+    n, room = coords.u.size, window.panel.shape[1] - opt.joining
     wanted = scope.wanted_along if route.along else scope.wanted_across
     if wanted >= min(n, room):
         return
     horizon = forecast(core, opt.ahead)
-    reach = smallest(win.times, wanted)
+    reach = smallest(window.times, wanted)
     if not reach > 0.0:
         more = min(wanted + wanted // 2, min(n // 4, room - 1))
         if route.along:
             scope.wanted_along = more
         else:
             scope.wanted_across = more
-        scope.pause = cursor.steps + opt.rest
+        scope.pause = cursor.steps + opt.window_pause
         return
     count = 0
     for i in range(n):
-        here.spot[i].seat = -1
-        if win.gaps[i] <= reach and here.spot[i].piece % 2 == 0:
+        coords.status[i].panel_place = -1
+        if window.gaps[i] <= reach and coords.status[i].piece % 2 == 0:
             if count == room:
-                scope.pause = cursor.steps + opt.rest
+                scope.pause = cursor.steps + opt.window_pause
                 look_at_all(core)
                 system.rated = 1
                 return
-            here.near[count] = i
-            win.piece_seen[count] = here.spot[i].piece
-            here.spot[i].seat = count
+            coords.near[count] = i
+            window.piece_seen[count] = coords.status[i].piece
+            coords.status[i].panel_place = count
             count += 1
     scope.looked = scope.looked_seen = count
     scope.reach, scope.horizon = reach, route.tau + route.sign * horizon
     fill_panel(core)
-    scope.window = BY_TURN
+    scope.window = BY_DIRECTION
     scope.opened += 1
 
 
 @njit(**PART)
 def fill_panel(core):  # type: ignore[no-untyped-def]
-    """Rows of Q at those looked at, and what the window will need when it closes."""
-    form, here, act, mov, win = core.form, core.here, core.act, core.mov, core.win
+    """Store the rows of Q at the examined coordinates, and what is needed to close the window."""
+    form, coords, active, motion, window = (
+        core.form,
+        core.coords,
+        core.active,
+        core.motion,
+        core.window,
+    )
     route, fixed, system, scope, cursor = (
         core.route,
         core.fixed,
@@ -209,96 +221,96 @@ def fill_panel(core):  # type: ignore[no-untyped-def]
         core.cursor,
     )
     size, count = system.actives, scope.looked
-    pull = mov.along if route.along else mov.across
+    pull = motion.along if route.along else motion.across
     square = system.square_along if route.along else system.square_across
-    for i in range(here.u.size):
-        value = here.du[i]
-        for c in range(act.column.size):
-            value -= here.border[i, c] * act.column[c].lift
-        win.du_seen[i] = value
+    for i in range(coords.u.size):
+        value = coords.du[i]
+        for c in range(active.column.size):
+            value -= coords.border[i, c] * active.column[c].full_rate
+        window.du_seen[i] = value
     inner = 0.0
     norm = square
     for k in range(size):
-        i = act.index[k]
-        win.line[k] = k
+        i = active.index[k]
+        window.line[k] = k
         row = form.slot[i]
         for c in range(count):
-            win.panel[k, c] = form.store[row, here.near[c]]
-        win.index_seen[k], win.alpha_seen[k] = i, here.alpha[i]
-        norm += act.rate[k] * (win.du_seen[i] + pull[i])
-        inner += act.rate[k] * win.du_seen[i]
-    free = win.panel.shape[0] - size
+            window.panel[k, c] = form.store[row, coords.near[c]]
+        window.index_seen[k], window.alpha_seen[k] = i, coords.alpha[i]
+        norm += active.rate[k] * (window.du_seen[i] + pull[i])
+        inner += active.rate[k] * window.du_seen[i]
+    free = window.panel.shape[0] - size
     for k in range(free):
-        win.free[k] = win.panel.shape[0] - 1 - k
-    scope.lines, scope.size_seen, scope.steps_seen = free, size, cursor.steps
+        window.free[k] = window.panel.shape[0] - 1 - k
+    scope.free_lines, scope.size_seen, scope.steps_seen = free, size, cursor.steps
     scope.norm_seen, scope.inner_seen, scope.spent = norm, norm - inner, 0.0
     scope.tau_seen = route.tau
     scope.b_weight = 1.0 / math.sqrt(fixed.rho) if fixed.rho > 0.0 else 0.0
-    for c in range(act.column.size):
-        act.column[c].seen = act.column[c].lift
-        act.column[c].begun = act.column[c].b
+    for c in range(active.column.size):
+        active.column[c].seen = active.column[c].full_rate
+        active.column[c].begun = active.column[c].b
 
 
 @njit(**SUM)
 def turned(core):  # type: ignore[no-untyped-def]
-    """``|w' - w'_seen|`` and what b adds; w' itself is never formed."""
-    lines, here, act, mov = core.lines, core.here, core.act, core.mov
-    win, route, system, scope = core.win, core.route, core.system, core.scope
-    pull = mov.along if route.along else mov.across
+    """Return ``|w' - w'_seen|`` plus the part of b; w' itself is never formed."""
+    polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
+    window, route, system, scope = core.window, core.route, core.system, core.scope
+    pull = motion.along if route.along else motion.across
     norm = system.square_along if route.along else system.square_across
     inner, size = scope.inner_seen, 0.0
     for k in range(system.actives):
-        i, rate = act.index[k], act.rate[k]
-        piece = here.spot[i].piece
+        i, rate = active.index[k], active.rate[k]
+        piece = coords.status[i].piece
         j = piece // 2
         if piece % 2 == 1:
             value = corner_rate(core, i, j)
         else:
-            value = (slope_rate(core, i, j) - rate) / lines.slope[i, j].bend
-        for c in range(act.column.size):
-            value -= here.border[i, c] * act.column[c].lift
+            value = (slope_rate(core, i, j) - rate) / polylines.slope[i, j].bend
+        for c in range(active.column.size):
+            value -= coords.border[i, c] * active.column[c].full_rate
         norm += rate * (value + pull[i])
-        inner += rate * win.du_seen[i]
-        size += abs(rate * win.du_seen[i])
+        inner += rate * window.du_seen[i]
+        size += abs(rate * window.du_seen[i])
     size = max(size, max(norm, scope.norm_seen))
     apart = math.sqrt(max(norm - 2.0 * inner + scope.norm_seen, 0.0) + core.opt.turning * size)
-    for c in range(act.column.size):
-        apart += scope.b_weight * abs(act.column[c].lift - act.column[c].seen)
+    for c in range(active.column.size):
+        apart += scope.b_weight * abs(active.column[c].full_rate - active.column[c].seen)
     return apart
 
 
 @njit(**PART)
 def close_window(core):  # type: ignore[no-untyped-def]
-    """Bring u of all coordinates up to date after a window by turn, and look at all again."""
-    form, lines, here, act = core.form, core.lines, core.here, core.act
-    mov, win, route, scope = core.mov, core.win, core.route, core.scope
-    u, du, gone = here.u, here.du, route.tau - scope.tau_seen
-    pull = mov.along if route.along else mov.across
+    """Update u of all coordinates after a window by direction, and examine all again."""
+    form, polylines, coords, active = core.form, core.polylines, core.coords, core.active
+    motion, window, route, scope = core.motion, core.window, core.route, core.scope
+    u, du, gone = coords.u, coords.du, route.tau - scope.tau_seen
+    pull = motion.along if route.along else motion.across
     for i in range(u.size):
         du[i] = gone * pull[i]
-        for c in range(act.column.size):
-            column = act.column[c]
-            du[i] += (column.b - column.begun) * here.border[i, c]
-    # What was or is active has moved by more than its slope.
+        for c in range(active.column.size):
+            column = active.column[c]
+            du[i] += (column.b - column.begun) * coords.border[i, c]
+    # Coordinates that were or are active have moved by more than their slope.
     count = 0
     for k in range(scope.size_seen):
-        i = win.index_seen[k]
-        change = alpha_now(core, i) - win.alpha_seen[k]
+        i = window.index_seen[k]
+        change = alpha_now(core, i) - window.alpha_seen[k]
         if change != 0.0:
-            win.rows[count], win.weights[count] = form.slot[i], change
+            window.rows[count], window.weights[count] = form.slot[i], change
             count += 1
     for k in range(scope.looked_seen):
-        i, piece = here.near[k], win.piece_seen[k]
+        i, piece = coords.near[k], window.piece_seen[k]
         j = piece // 2
-        if here.spot[i].piece != piece and lines.slope[i, j].bend == 0.0:
-            slope, fence = lines.slope[i, j], here.fence[i]
+        if coords.status[i].piece != piece and polylines.slope[i, j].bend == 0.0:
+            slope, fence = polylines.slope[i, j], coords.fence[i]
             then = slope.at + slope.rate * route.t + fence.lift * route.mu
-            win.rows[count] = form.slot[i]
-            win.weights[count] = alpha_now(core, i) - then
+            window.rows[count] = form.slot[i]
+            window.weights[count] = alpha_now(core, i) - then
             count += 1
-    weighted_rows(form.store, win.rows[:count], win.weights[:count], du)
+    weighted_rows(form.store, window.rows[:count], window.weights[:count], du)
     for k in range(scope.looked):
-        du[here.near[k]] = 0.0
+        du[coords.near[k]] = 0.0
     for i in range(u.size):
         u[i] += du[i]
     imply_all(core)
@@ -308,47 +320,53 @@ def close_window(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def alpha_now(core, i):  # type: ignore[no-untyped-def]
-    lines, here = core.lines, core.here
-    piece = here.spot[i].piece
-    if piece % 2 == 0 and lines.slope[i, piece // 2].bend == 0.0:
+    polylines, coords = core.polylines, core.coords
+    piece = coords.status[i].piece
+    if piece % 2 == 0 and polylines.slope[i, piece // 2].bend == 0.0:
         return slope_value(core, i, piece // 2, 0.0)
-    return here.alpha[i]
+    return coords.alpha[i]
 
 
 @njit(**PART)
 def adapt(core, n):  # type: ignore[no-untyped-def]
-    """Let the next window be larger or smaller, by how long this one lasted."""
-    win, route, scope, cursor, opt = core.win, core.route, core.scope, core.cursor, core.opt
+    """Make the next window larger or smaller, depending on how long this one lasted."""
+    window, route, scope, cursor, opt = core.window, core.route, core.scope, core.cursor, core.opt
     wanted = scope.wanted_along if route.along else scope.wanted_across
     enough = opt.enough_along if route.along else opt.enough_across
     spent, lasted = scope.spent / scope.reach, cursor.steps - scope.steps_seen
     if spent < opt.ample:
         wanted = max(wanted - wanted // 4, opt.fewest)
     elif spent > opt.tight and lasted < enough:
-        most = min(n // 4, win.panel.shape[1] - opt.joining - 1)
+        most = min(n // 4, window.panel.shape[1] - opt.joining - 1)
         wanted = max(min(wanted + wanted // 2, most), opt.fewest)
         if lasted < enough // 3:
-            scope.pause = cursor.steps + opt.rest
+            scope.pause = cursor.steps + opt.window_pause
     if route.along:
         scope.wanted_along = wanted
     else:
         scope.wanted_across = wanted
 
 
-# ------------------------------------------------------------------ by place
+# ------------------------------------------------------------------ by distance
 
 
 @njit(**PART)
 def gone_by_place(core):  # type: ignore[no-untyped-def]
-    """How much of the reach is used up, and how fast more of it will be."""
-    act, mov, route, fixed, scope = core.act, core.mov, core.route, core.fixed, core.scope
+    """Return how much of the reach is used up, and the rate at which it is."""
+    active, motion, route, fixed, scope = (
+        core.active,
+        core.motion,
+        core.route,
+        core.fixed,
+        core.scope,
+    )
     square, pace = 0.0, 0.0
-    for c in range(mov.w.size):
-        square += (mov.w[c] - mov.w_seen[c]) ** 2
-        pace += mov.dw[c] * mov.dw[c]
+    for c in range(motion.w.size):
+        square += (motion.w[c] - motion.w_seen[c]) ** 2
+        pace += motion.dw[c] * motion.dw[c]
     spent, pace = math.sqrt(square), math.sqrt(pace)
-    for c in range(act.column.size):
-        column = act.column[c]
+    for c in range(active.column.size):
+        column = active.column[c]
         spent += scope.b_weight * abs(column.b - column.begun)
         pace += scope.b_weight * abs(column.rate + fixed.rho * column.target_rate)
     spent += scope.t_weight * abs(route.t - scope.t_seen)
@@ -361,12 +379,12 @@ def gone_by_place(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def distances(core):  # type: ignore[no-untyped-def]
-    """How far each coordinate is from its corners, in units of what w, b and t may do to it."""
-    here, win, route, scope = core.here, core.win, core.route, core.scope
+    """Measure how far each coordinate is from its corners, in units of the effect of w, b, t."""
+    coords, window, route, scope = core.coords, core.window, core.route, core.scope
     b_weight, t_weight = scope.b_weight, scope.t_weight
-    for i in range(here.u.size):
-        fence = here.fence[i]
-        off = fence.shift * route.mu - here.u[i]
+    for i in range(coords.u.size):
+        fence = coords.fence[i]
+        off = fence.shift * route.mu - coords.u[i]
         gap = min(
             fence.high + fence.high_rate * route.t + off,
             -(fence.low + fence.low_rate * route.t + off),
@@ -376,25 +394,25 @@ def distances(core):  # type: ignore[no-untyped-def]
             move = abs(fence.shift)
         else:
             move = max(abs(fence.low_rate), abs(fence.high_rate))
-        speed = math.sqrt(here.spot[i].own)
+        speed = math.sqrt(coords.status[i].own)
         widest = 0.0
-        for c in range(here.border.shape[1]):
-            widest = max(widest, abs(here.border[i, c]))
+        for c in range(coords.border.shape[1]):
+            widest = max(widest, abs(coords.border[i, c]))
         if b_weight > 0.0:
             speed = max(speed, widest / b_weight)
         if t_weight > 0.0:
             speed = max(speed, move / t_weight)
-        win.gaps[i] = gap / max(speed, TINY)
+        window.gaps[i] = gap / max(speed, TINY)
 
 
 @njit(**PART)
 def look_around(core):  # type: ignore[no-untyped-def]
     """Recompute w and u and choose the coordinates within reach."""
-    here, act, mov, win = core.here, core.act, core.mov, core.win
+    coords, active, motion, window = core.coords, core.active, core.motion, core.window
     route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
-    n, width = here.u.size, mov.w.size
-    # A look costs as much as this many coordinates looked at; the steps should cost no less.
+    n, width = coords.u.size, motion.w.size
+    # Examining all costs as much as this many coordinates; the steps should cost no less.
     cost = opt.each * n + opt.look / max(width, 1)
     gone = (cursor.steps - scope.steps_looked) * scope.wanted
     if gone < 0.5 * cost:
@@ -403,62 +421,63 @@ def look_around(core):  # type: ignore[no-untyped-def]
         scope.wanted = max(scope.wanted // 2, opt.fewest_on_features)
     scope.steps_looked = cursor.steps
     for c in range(width):
-        mov.w_seen[c] = mov.w[c]
+        motion.w_seen[c] = motion.w[c]
     recompute(core)
     off = 0.0
     for c in range(width):
-        off += (mov.w[c] - mov.w_seen[c]) ** 2
-        mov.w_seen[c] = mov.w[c]
+        off += (motion.w[c] - motion.w_seen[c]) ** 2
+        motion.w_seen[c] = motion.w[c]
     moves = 0.0
     for i in range(n):
-        fence = here.fence[i]
+        fence = coords.fence[i]
         if route.settling:
             moves = max(moves, abs(fence.shift))
         else:
             moves = max(moves, max(abs(fence.low_rate), abs(fence.high_rate)))
-        here.spot[i].seat = i
+        coords.status[i].panel_place = i
     scope.t_weight = moves / fixed.unit
     scope.t_seen, scope.tau_seen, scope.reach = route.t, route.tau, np.inf
-    for c in range(act.column.size):
-        act.column[c].begun = act.column[c].b
+    for c in range(active.column.size):
+        active.column[c].begun = active.column[c].b
     if math.sqrt(off) > tol.strayed * sizes.length + sizes.noise:
-        # w was tracked to be something else than alpha makes it.
+        # The tracked w has drifted from that of alpha.
         cursor.due = 0
     distances(core)
     for k in range(system.actives):
-        win.gaps[act.index[k]] = -1.0
-    scope.window = BY_PLACE
-    wanted = scope.wanted + system.actives
-    if 2 * wanted < n:
-        for i in range(n):
-            win.times[i] = win.gaps[i]
-        reach = smallest(win.times, wanted)
+        window.gaps[active.index[k]] = -1.0
+    scope.window = BY_DISTANCE
+    for i in range(n):
+        window.times[i] = window.gaps[i]
+    while 2 * (scope.wanted + system.actives) < n:
+        reach = smallest(window.times, scope.wanted + system.actives)
         if reach > 0.0:
             return narrow(core, reach)
+        # More coordinates than that are on corners.
+        scope.wanted *= 2
     return GO
 
 
 @njit(**PART)
 def narrow(core, reach):  # type: ignore[no-untyped-def]
-    """Look at those within reach only, their dense features side by side."""
-    form, here, win, scope = core.form, core.here, core.win, core.scope
+    """Examine only the coordinates within reach, with their dense features side by side."""
+    form, coords, window, scope = core.form, core.coords, core.window, core.scope
     count = 0
-    for i in range(here.u.size):
-        here.spot[i].seat = -1
-        if win.gaps[i] <= reach:
-            here.spot[i].seat = count
-            here.near[count] = i
+    for i in range(coords.u.size):
+        coords.status[i].panel_place = -1
+        if window.gaps[i] <= reach:
+            coords.status[i].panel_place = count
+            coords.near[count] = i
             count += 1
     scope.looked, scope.reach = count, reach
     scope.opened += 1
     phi = form.phi
     if phi.size == 0:
         return GO
-    if count > win.packed.shape[1]:
+    if count > window.packed.shape[1]:
         scope.window = NO_WINDOW
         return PANEL_FULL
     for k in range(count):
         for c in range(phi.shape[1]):
-            win.packed[c, k] = phi[here.near[k], c]
+            window.packed[c, k] = phi[coords.near[k], c]
     scope.packed = 1
     return GO

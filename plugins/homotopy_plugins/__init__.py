@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from homotopy_plugins.estimators import RobustSVR as RobustSVR
     from homotopy_plugins.estimators import RobustSVRCV as RobustSVRCV
     from homotopy_plugins.estimators import TrendFilterRegressor as TrendFilterRegressor
+    from homotopy_plugins.estimators import UnscaledWarning as UnscaledWarning
     from homotopy_plugins.estimators import leave_one_out_curve as leave_one_out_curve
 
 # Without the estimators: a star must not need scikit-learn.
@@ -98,6 +99,7 @@ _ESTIMATORS = (
     "RobustSVRCV",
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
+    "UnscaledWarning",
     "leave_one_out_curve",
 )
 _AUDIT = ("AuditReport", "audit")

@@ -57,9 +57,9 @@ class StandIn:
     def summary(self):
         return f"About {int(self.frame['is_label_issue'].sum())} labels are wrong.\n  more lines"
 
-    def write_html(self, file):
+    def write_html(self, file, apply):
         with open(file, "w") as stream:
-            stream.write("<html>audit</html>")
+            stream.write(f"<html>{apply}</html>")
 
 
 @pytest.fixture
@@ -85,12 +85,14 @@ def test_rows_are_named_by_their_line(tmp_path, data, calls):
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("About ")
     assert "Something was filled in." in done.stderr
-    assert page.read_text() == "<html>audit</html>"
+    command = f"homotopy audit {data} --target y --apply decisions.csv --out corrected.csv"
+    assert page.read_text() == f"<html>To apply your decisions: {command}</html>"
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
     assert len(rows) == 60
     flagged = [int(row["line"]) for row in rows if row["is_label_issue"] == "True"]
-    shown = [int(line.split()[0]) for line in done.stdout.splitlines()[3:]]
+    shown = [int(line.split()[0]) for line in done.stdout.splitlines()[3:-1]]
     assert shown == flagged
+    assert done.stdout.splitlines()[-1].startswith("label_quality is the probability that the lab")
     assert "row" not in rows[0]
     # The header is line 1, so that row 0 is line 2.
     assert set(TURNED + 2) <= set(flagged)
@@ -99,13 +101,27 @@ def test_rows_are_named_by_their_line(tmp_path, data, calls):
         assert lines[int(row["line"]) - 1].endswith(row["given_label"])
 
 
+def test_the_page_shows_the_command_for_its_file(tmp_path, calls):
+    file = write(tmp_path / "my data.txt", csv_of(X, Y).replace(",", ";"))
+    page = tmp_path / "r.html"
+    options = ("-t", "y", "--delimiter", ";", "--missing", "-9", "--task", "classification")
+    assert run("audit", file, *options, "--html", page).exit_code == 0
+    said = (
+        f"homotopy audit '{file}' --target y --task classification --delimiter ';' --missing -9 "
+        "--apply decisions.csv --out corrected.txt"
+    )
+    assert said in page.read_text()
+
+
 def test_what_the_audit_is_handed(data, calls):
     run("audit", data, "-t", "y", "--cv", "4", "--seed", "7", "--jobs", "1", "--drop", "b")
     ((handed, y, options),) = calls
     assert list(handed.columns) == ["a"]
     assert handed.index.tolist() == list(range(2, 62))
     assert set(y) == {"no", "yes"}
-    assert options == {"cv": 4, "random_state": 7, "task": "classification", "n_jobs": 1}
+    assert options == {"cv": 4, "random_state": 7, "task": "classification", "n_jobs": 1} | {
+        "verbose": True
+    }
 
 
 def test_gaps_words_and_missing_targets(tmp_path, calls):
@@ -118,7 +134,7 @@ def test_gaps_words_and_missing_targets(tmp_path, calls):
     ((handed, _, _),) = calls
     assert handed.index.tolist() == [3 + k for k in range(30) if k % 3 != 2]
     assert handed["c"].isna().sum() == sum(k % 7 == 0 and k % 3 != 2 for k in range(30))
-    assert "10 rows have no target" in done.stderr
+    assert "10 rows without a target" in done.stderr
 
 
 def test_sparse_rows_are_named_by_line_too(tmp_path, calls):
@@ -135,7 +151,12 @@ def test_parquet_rows_are_counted_from_0(tmp_path, calls):
     pytest.importorskip("pyarrow")
     file = tmp_path / "d.parquet"
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y}).to_parquet(file)
-    found = json.loads(run("audit", file, "-t", "y", "--json", "-q").stdout)
+    page = tmp_path / "r.html"
+    done = run("audit", file, "-t", "y", "--json", "--html", page)
+    found = json.loads(done.stdout)
+    cannot = "cannot be written into a .parquet file (--apply takes CSV, JSON and Excel)"
+    assert cannot in done.stderr
+    assert cannot in page.read_text()
     assert set(TURNED) <= set(found["rows_suspected"])
     assert found["table"][0]["row"] in found["rows_suspected"]
 
@@ -152,6 +173,34 @@ def test_top_shows_so_many(data, calls):
     found = json.loads(run("audit", data, "-t", "y", "--top", "50", "--json").stdout)
     assert len(found["table"]) == 50
     assert found["suspected"] < 50
+
+
+class Grouped(StandIn):
+    """With groups, and rows that are flagged though they are likely right."""
+
+    class Group:
+        def __init__(self, size):
+            self.rows = range(size)
+
+        def __str__(self):
+            return f"{len(self.rows)} similar rows"
+
+    def __init__(self, X, y, options):
+        super().__init__(X, y, options)
+        self.groups = tuple(self.Group(size) for size in range(3, 46))
+        self.frame["is_label_issue"] = np.arange(len(y)) < 10
+        self.frame["label_quality"] = 0.31 + 0.03 * np.arange(len(y))
+
+
+def test_few_groups_are_printed_and_the_quality_is_explained(data, monkeypatch):
+    monkeypatch.setattr(homotopy_plugins, "audit", lambda X, y, **options: Grouped(X, y, options))
+    lines = run("audit", data, "-t", "y", "--top", "2").stdout.splitlines()
+    assert lines[1:7] == [f"{size} similar rows" for size in range(45, 40, -1)] + [
+        "and 38 more groups (--html shows them)"
+    ]
+    # An empty line, a header, two rows, and one about the quality.
+    assert len(lines) == 12
+    assert "7 of the 10 flagged rows are below 0.5; less certain ones are flagged" in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -181,64 +230,8 @@ def test_amounts_as_people_write_them_are_read(tmp_path, calls):
     rows = [f'"${1000 + 900 * (k % 2):,}.50",{["no", "yes"][k % 2]}' for k in range(40)]
     file = write(tmp_path / "d.csv", "price,y\n" + "\n".join(rows) + "\n")
     done = run("audit", file, "-t", "y")
-    assert "amounts with signs and separators were read as numbers: price" in done.stderr
+    assert "read as numbers: price (amounts with signs or separators)" in done.stderr
     assert calls[0][0]["price"].tolist() == [1000.5 + 900.0 * (k % 2) for k in range(40)]
-
-
-# ---------------------------------------------------------------------- decisions
-
-
-TABLE = 'name,y,note\r\nAda,no,"a, b"\r\n\r\nBob,yes,"two\nlines"\r\nCy,no,\r\nDan,yes,x'
-
-
-def decided(tmp_path, text, table=TABLE, *more):
-    file = write(tmp_path / "data.csv", table)
-    decisions = write(tmp_path / "decisions.csv", "line,decision,given,corrected\n" + text)
-    out = tmp_path / "corrected.csv"
-    return run("audit", file, "-t", "y", "--apply", decisions, "--out", out, *more), out
-
-
-def test_decisions_are_applied_and_nothing_else_changes(tmp_path, calls):
-    done, out = decided(tmp_path, "4,wrong,yes,no\n2,right,no,\n6,unsure,no,\n7,wrong,yes,\n")
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout == f"{out}: 1 labels corrected, 1 emptied; 2 decided about and kept\n"
-    expected = TABLE.replace("Bob,yes", "Bob,no").replace("Dan,yes,x", "Dan,,x\n")
-    assert out.read_bytes().decode() == expected
-    assert calls == []
-
-
-def test_decisions_about_numbers_and_other_separators(tmp_path):
-    table = "x;y\n1;2,50\n3;4\n"
-    done, out = decided(
-        tmp_path, "2,wrong,2.5,25\n", table, "--delimiter", ";", "--decimal", ",", "--json"
-    )
-    assert json.loads(done.stdout) == {"out": str(out), "changed": 1, "emptied": 0, "kept": 0}
-    assert out.read_text() == "x;y\n1;25\n3;4\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("4,wrong,no,yes\n", ["line 4 of", "'yes' as y", "made for 'no'"]),
-        ("3,wrong,no,yes\n", ["has no row in line 3"]),
-        ("99,wrong,no,yes\n", ["has no row in line 99"]),
-        ("4,maybe,yes,no\n", ["says 'maybe'", "wrong, right, unsure"]),
-        ("4,wrong,yes,no\n4,wrong,yes,no\n", ["names it twice"]),
-        ("x,wrong,yes,no\n", ["names line 'x'"]),
-    ],
-)
-def test_decisions_that_do_not_fit_are_refused(tmp_path, text, words):
-    done, out = decided(tmp_path, text)
-    refused(done, *words)
-    assert not out.exists()
-
-
-def test_apply_needs_a_place_to_write_to(tmp_path, data):
-    refused(run("audit", data, "-t", "y", "--apply", data), "--out FILE belong together")
-    refused(run("audit", data, "-t", "y", "--out", "x.csv"), "--out FILE belong together")
-    refused(run("audit", data, "-t", "y", "--apply", data, "--out", data), "is what is read")
-    out = tmp_path / "out.csv"
-    refused(run("audit", data, "-t", "y", "--apply", data, "--out", out), "columns line, decision")
 
 
 def test_errors_of_the_audit_are_one_line(data, monkeypatch):
@@ -281,7 +274,11 @@ def test_the_demo_counts_honestly(tmp_path, calls):
     assert (tmp_path / "homotopy-demo.csv").read_text() == planted.text
     assert found["found"] == len(set(found["planted"]) & set(found["suspected"]))
     assert (tmp_path / "homotopy-demo.html").exists()
-    refused(run("demo", "--folder", tmp_path / "no"), "no folder")
+    last = run("demo", "--folder", tmp_path).stdout.splitlines()[-2:]
+    assert last[0].endswith("To audit a table of your own:")
+    assert last[1] == "  homotopy audit YOUR.csv --target COLUMN --html review.html"
+    file = write(tmp_path / "file", "x")
+    refused(run("demo", "--folder", file / "no"), "--folder", "cannot be made")
 
 
 def test_the_demo_has_what_it_says():
@@ -293,6 +290,48 @@ def test_the_demo_has_what_it_says():
     assert planted_table(300, 0.1, 0).text == planted.text
 
 
+def test_gaps_among_numbers_are_listed(tmp_path, calls):
+    rows = [f"{'-' if k % 9 == 0 else k},{['no', 'yes'][k % 2]}" for k in range(36)]
+    file = write(tmp_path / "d.csv", "a,y\n" + "\n".join(rows) + "\n")
+    assert "read as missing among numbers: '-' (4)" in run("audit", file, "-t", "y").stderr
+
+
+def test_a_target_that_names_rows(tmp_path, calls):
+    rows = [f"K-{k},{1000 + k},{k % 7}" for k in range(90)]
+    file = write(tmp_path / "d.csv", "name,code,a\n" + "\n".join(rows) + "\n")
+    said = refused(run("audit", file, "-t", "name", "-q"), "90 different values in 90 rows")
+    assert said.endswith("too many to be classes; give another --target")
+    options = ("-t", "code", "--task", "classification", "-q")
+    refused(run("audit", file, *options), "or --task regression if they are amounts")
+    assert calls == []
+
+
+def test_the_target_is_asked_for_with_the_last_column(tmp_path, calls):
+    file = write(tmp_path / "d.csv", "a,b,c,d,e,f,g,h,y\n" + "1,2,3,4,5,6,7,8,no\n" * 9)
+    refused(run("audit", file, "-q"), "which column is the target?", "'h', 'y'")
+    wide = ",".join(f"x{k}" for k in range(40))
+    file = write(tmp_path / "d.csv", wide + "\n" + ",".join("1" * 40) + "\n")
+    refused(run("audit", file, "-q"), "there is 'x0', 'x1'", "'x13', 24 more, 'x38', 'x39'")
+
+
+@pytest.mark.skipif(not hasattr(homotopy_plugins, "audit"), reason="this branch has no audit")
+@pytest.mark.parametrize("kinds", [2, 3, 15, 20, 21])
+def test_python_and_the_command_agree_about_the_task(tmp_path, kinds):
+    from homotopy_plugins.auditing.targets import column_of, task_of
+    from homotopy_plugins.cli.files import read_table
+    from homotopy_plugins.cli.kinds import Choice
+    from homotopy_plugins.cli.targets import encoded_target
+
+    for rows, unit in ((200, 1.0), (3 * kinds, 1.0), (3 * kinds - 1, 1.0), (200, 0.25)):
+        y = unit * (np.arange(rows) % kinds)
+        text = "a,y\n" + "".join(f"{k},{value}\n" for k, value in enumerate(y))
+        table = read_table(str(write(tmp_path / "d.csv", text)))
+        task = encoded_target(table, Choice("y"), []).task
+        assert task == task_of(column_of(y, rows), "auto")
+        few = kinds == 2 or (unit == 1.0 and kinds <= 20 and rows >= 3 * kinds)
+        assert task == ("classification" if few else "regression")
+
+
 @pytest.mark.skipif(not hasattr(homotopy_plugins, "audit"), reason="this branch has no audit")
 def test_where_nothing_can_be_said_the_command_says_so(tmp_path):
     rng = np.random.default_rng(0)
@@ -300,9 +339,11 @@ def test_where_nothing_can_be_said_the_command_says_so(tmp_path):
     done = run("audit", file, "-t", "y", "--cv", "3")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "How many of the 120 labels are wrong cannot be said."
-    assert lines[1].startswith("Red: no number is given: the columns do not predict the target")
+    assert lines[0] == "We cannot say how many of the 120 labels are wrong."
+    assert lines[1].startswith("Red: no estimate is given: the columns do not predict the target")
     assert len(lines) == 2
+    ranked = run("audit", file, "-t", "y", "--cv", "3", "--top", "1").stdout.splitlines()
+    assert ranked[-1].startswith("label_quality only ranks the rows here")
 
 
 @pytest.mark.skipif(not hasattr(homotopy_plugins, "audit"), reason="this branch has no audit")

@@ -11,9 +11,10 @@ import pytest
 from shell import csv_of, refused, run, two_clouds, write
 
 from homotopy.path.files import Archive
-from homotopy_plugins.cli.encoding import Choice, Encoding
+from homotopy_plugins.cli.encoding import Encoding
+from homotopy_plugins.cli.files import read_table
+from homotopy_plugins.cli.kinds import Choice
 from homotopy_plugins.cli.machines import Machine
-from homotopy_plugins.cli.tables import read_table
 from homotopy_plugins.cli.targets import encoded_target
 
 pytest.importorskip("sklearn")
@@ -123,7 +124,7 @@ def test_unknown_categories_and_columns_are_said(machine, tmp_path):
     done = run("predict", machine[0], new)
     assert done.exit_code == 0
     assert "'mauve' did not occur in training" in done.stderr
-    assert "not used: extra" in done.stderr
+    assert "not used by the model: extra" in done.stderr
 
 
 def test_missing_columns_and_texts_are_refused(machine, tmp_path):
@@ -138,11 +139,13 @@ def test_what_is_no_machine_is_refused(machine, tmp_path):
     refused(run("predict", tmp_path / "none.npz", new), "no such file")
     refused(run("predict", new, new), "not a machine")
     np.savez(tmp_path / "other.npz", X=np.ones(3))
-    refused(run("predict", tmp_path / "other.npz", new), "not a machine")
+    said = refused(run("predict", tmp_path / "other.npz", new), "not a machine")
+    assert said.count("not a machine") == 1
     path = tmp_path / "path.npz"
     data = write(tmp_path / "train.csv", csv_of(X, Y))
     assert run("trace", data, "-t", "y", "--C", "1", "--out", path).exit_code == 0
-    refused(run("predict", path, new), "it is a path")
+    said = refused(run("predict", path, new), "but a path", "'homotopy certify'")
+    assert said.count("path.npz") == 1
     refused(run("certify", machine[0]), "a machine of 'homotopy select'", "'homotopy predict'")
 
 

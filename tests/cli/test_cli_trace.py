@@ -15,6 +15,7 @@ from homotopy.path.methods import PathMethods
 from homotopy.path.storage import read_recipe, save
 from homotopy_plugins import HingeRamp, Lasso
 from homotopy_plugins.cli.options import options_of
+from homotopy_plugins.cli.tracing import told
 
 X, Y, _ = two_clouds()
 
@@ -131,7 +132,7 @@ def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
     [
         (["--C", "0"], ["C must be positive", "0"]),
         (["--C", "ten"], ["C must be a number", "'ten'"]),
-        ([], ["hinge-ramp needs C", "--set C=VALUE"]),
+        ([], ["hinge-ramp needs C", "give --C VALUE"]),
         (["--C", "1", "--set", "C=2"], ["--C and --set C"]),
         (["--C", "1", "--set", "thta=2"], ["no option 'thta'", "did you mean 'theta'?"]),
         (["--C", "1", "--set", "X=2"], ["X is taken from the table"]),
@@ -178,8 +179,24 @@ def test_a_limit_saves_what_there_is(tmp_path, data):
     )
     assert result.exit_code == 0
     assert json.loads(result.stdout)["status"] == "limit"
-    assert "stopped at max_breakpoints" in result.stderr
+    assert "stopped at --max-breakpoints 3" in result.stderr
+    assert "max_seconds" not in result.stderr
     assert run("certify", out).exit_code == 0
+
+
+def test_the_limit_that_stopped_a_trace_is_named(data):
+    few = run(
+        "trace", data, "-t", "y", "--C", "10", "--max-breakpoints", "3", "--max-seconds", "99"
+    )
+    assert "stopped at --max-breakpoints 3" in few.stdout
+    short = run("trace", data, "-t", "y", "--C", "10", "--max-seconds", "1e-9", "-q")
+    refused(short, "--max-seconds 1e-09 ran out before the path had begun; allow more")
+    model = HingeRamp(X, Y, C=10.0)
+    part = Homotopy(model, max_breakpoints=3).trace()
+    assert told(repr(part), part, 99, 0.5).endswith("stopped at --max-seconds 0.5>")
+    assert told(repr(part), part, None, 0.5).endswith("stopped at --max-seconds 0.5>")
+    whole = Homotopy(model).trace()
+    assert told(repr(whole), whole, 99, 0.5) == repr(whole)
 
 
 def test_numerical_trouble_saves_what_there_is(tmp_path, data, monkeypatch):
@@ -457,3 +474,34 @@ def test_one_plugin_in_full():
     found = json.loads(run("plugins", "trend-filter", "--json").stdout)
     assert found["from_table"] == ["y"]
     refused(run("plugins", "hnge-ramp"), "did you mean 'hinge-ramp'")
+
+
+# ---------------------------------------------------------------------- thresholds
+
+
+def amounts(tmp_path, n=120):
+    """A target in thousands, five of its rows far off."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    y = 5000.0 + 1000.0 * x + 100.0 * rng.normal(size=n)
+    y[:5] += 4000.0
+    rows = "\n".join(f"{a:.4f},{b:.2f}" for a, b in zip(x, y, strict=True))
+    return write(tmp_path / "amounts.csv", f"x,price\n{rows}\n")
+
+
+@pytest.mark.parametrize(
+    ("loss", "small"), [("lad-ramp", "s=1"), ("huber-ramp --set delta=20", "s=21")]
+)
+def test_a_threshold_that_was_not_given_follows_from_the_residuals(tmp_path, loss, small):
+    file, out = amounts(tmp_path), tmp_path / "path.npz"
+    given = ("-t", "price", "--loss", *loss.split(), "--C", "100", "--kernel", "linear")
+    done = run("trace", file, *given, "--out", out, "--json")
+    assert done.exit_code == 0, done.stderr
+    end = json.loads(done.stdout)["end"]["partition"]
+    assert 5 <= end["O+"] + end["O-"] <= 15
+    assert "--set s=VALUE" in done.stderr
+    assert run("certify", out).exit_code == 0
+    named = run("trace", file, *given, "--set", small, "--json")
+    assert "--set s=VALUE" not in named.stderr
+    end = json.loads(named.stdout)["end"]["partition"]
+    assert end["O+"] + end["O-"] > 60

@@ -346,7 +346,7 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
         assert first["tracker"][key] == second["tracker"][key], key
     held, again = traces[0].problem.gram.held(), other.problem.gram.held()
     assert all(np.array_equal(held[key], again[key]) for key in held)
-    assert other.tracker.lines is other.tracker.model_lines
+    assert other.tracker.polylines is other.tracker.model_polylines
 
 
 # ---------------------------------------------------------------------- killed

@@ -39,7 +39,7 @@ def test_ctrl_c_waits_until_the_end(caplog):
         work()
     assert done == ["all"]
     assert [r.message for r in caplog.records] == [
-        "Ctrl-C: as soon as the loops of homotopy-qp are compiled"
+        "Ctrl-C: stopping as soon as the loops of homotopy-qp are compiled"
     ]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -300,7 +300,7 @@ def test_ctrl_c_during_the_first_compilation_leaves_everything_in_order(tmp_path
     out, err = said(process)
     lines = out.splitlines()
     assert lines == ["interrupted", lines[-1]]
-    assert "Ctrl-C: as soon as the loops of homotopy-qp are compiled" in err
+    assert "Ctrl-C: stopping as soon as the loops of homotopy-qp are compiled" in err
     # Nothing is compiled a second time.
     assert said(run_python(TRACE + "print(trace())", tmp_path)) == (lines[-1] + "\n", "")
 

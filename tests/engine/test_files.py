@@ -221,9 +221,9 @@ def test_where_a_file_cannot_be_the_message_says_why(path, tmp_path):
         path.save(os.devnull)
     with pytest.raises(PathError, match="cannot be written"):
         path.save(tmp_path / ("long" * 100))
-    with pytest.raises(PathError, match=r"not a saved path \(no ordinary file\)"):
+    with pytest.raises(PathError, match=r"not a saved path \(not an ordinary file\)"):
         Path.load(tmp_path, PROBLEM.model())
-    with pytest.raises(PathError, match=r"not a saved path \(no ordinary file\)"):
+    with pytest.raises(PathError, match=r"not a saved path \(not an ordinary file\)"):
         Path.load(os.devnull, PROBLEM.model())
     assert not list(tmp_path.iterdir())
 

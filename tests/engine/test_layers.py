@@ -24,6 +24,7 @@ LAYERS = (
     ("plot", "report"),
     ("tracing",),
     ("engine",),
+    ("sequence",),
     ("testing", "homotopy"),
 )
 LEVEL = {room: level for level, row in enumerate(LAYERS) for room in row}

@@ -165,7 +165,7 @@ def test_a_path_in_another_parameter_is_refused_unless_told_where():
     X, y = gaussian()
     theta = Homotopy(HingeRamp(X, y, C=1.0, kernel="linear")).trace()
     model = HingeRamp(X, y, C=1.0, kernel="linear", path="s")
-    with pytest.raises(PathError, match="a path in theta, the model moves with s"):
+    with pytest.raises(PathError, match="the path has the parameter theta, the model s"):
         Homotopy(model).trace(start=theta)
     path = Homotopy(model).trace(start=(theta, 1.0))
     cold = Homotopy(model).trace()

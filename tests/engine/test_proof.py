@@ -33,7 +33,7 @@ class Interpolation(LossModel):
 
 def exactly(matrix, right):
     """The solution by elimination in fractions."""
-    a = [[Fraction(float(v)) for v in [*row, r]] for row, r in zip(matrix, right, strict=True)]
+    a = [[Fraction(v) for v in [*row, float(r)]] for row, r in zip(matrix, right, strict=True)]
     n = len(a)
     for k in range(n):
         pivot = max(range(k, n), key=lambda i: abs(a[i][k]))
@@ -140,8 +140,8 @@ def test_an_alpha_in_the_way_of_a_correction_leaves_its_knot():
     tracker = standing(Bounded(DenseGram(Q), y, 0.0 * y))
     assert tracker.piece.tolist() == [1, 1]
     tracker.alpha[:] = [1e-9, 0.9]
-    tracker.lines.corner.at[0, 0] = tracker.model_lines.corner.at[0, 0] = 0.81 - 1e-6
-    tracker.lines.corner.at[1, 0] = tracker.model_lines.corner.at[1, 0] = 0.9
+    tracker.polylines.corner.at[0, 0] = tracker.model_polylines.corner.at[0, 0] = 0.81 - 1e-6
+    tracker.polylines.corner.at[1, 0] = tracker.model_polylines.corner.at[1, 0] = 0.9
     tracker.refresh()
     assert tracker.off > 1.0
     assert tracker.correct()
@@ -155,3 +155,36 @@ def test_a_response_of_nan_is_as_bad_as_can_be(rng):
     tracker.u[1] = np.nan
     tracker._measure(1.0)
     assert tracker.off == np.inf
+
+
+class LeastSquares(LossModel):
+    """``alpha = y + t drift - u`` within wide ends: least squares with a ridge of 1."""
+
+    parameter, span = "t", (0.0, 1.0)
+
+    def __init__(self, X, y, drift, width):
+        self.gram, self.y, self.drift, self.width = LinearGram(X), y, drift, width
+
+    def polyline(self, t):
+        y = self.y + t * self.drift
+        ends = Knot("low", y - self.width), Knot("high", y + self.width)
+        line = Slope("square", y, 1.0)
+        return Slope("up", self.width), ends[0], line, ends[1], Slope("down", -self.width)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1.7e9])
+def test_slanted_pieces_beside_a_timestamp(rng, offset):
+    """Q + 1 has no digit left of its 1: the factor is made of lengths, and w has digits of its
+    own."""
+    n = 12
+    X = np.column_stack([rng.standard_normal(n), offset + 1e5 * rng.standard_normal(n)])
+    y, drift = rng.standard_normal(n), rng.standard_normal(n)
+    path = Homotopy(LeastSquares(X, y, drift, 100.0)).trace()
+    assert path.certify().ok
+    exact = [[Fraction(float(v)) for v in row] for row in X]
+    Q = [[sum(a * b for a, b in zip(p, q, strict=True)) for q in exact] for p in exact]
+    for k in range(n):
+        Q[k][k] += 1
+    for t in (0.0, 1.0):
+        known = exactly(Q, y + t * drift)
+        np.testing.assert_allclose(path.alpha(t), known, rtol=1e-6, atol=1e-9)

@@ -24,7 +24,7 @@ from homotopy import (
 from homotopy.model import Problem
 from homotopy.model.polyline import Polylines
 from homotopy.start import ConvexProblem, StartTolerances, convex, newton, solve_convex
-from homotopy.start.pairs import Pairs, sweeps_left
+from homotopy.start.pairs import Pairs, stalled, sweeps_left
 from homotopy.start.tables import Tables
 
 INF = np.inf
@@ -663,3 +663,11 @@ def test_features_and_columns_agree_on_the_pieces():
         np.sign(found.alpha) + np.sign(found.alpha - 1.0) for found in (by_features, by_columns)
     ]
     np.testing.assert_array_equal(*pieces)
+
+
+def test_sweeps_that_bring_nothing_have_stalled():
+    falling = [100.0 * 0.9**k for k in range(16)]
+    assert not stalled(falling, least=16)
+    assert not stalled([5.0] * 16, least=32)  # too early to tell
+    assert stalled([5.0, 4.0] * 8, least=16)
+    assert not stalled([5.0, 4.0] * 9, least=16)  # looked at when their number has doubled

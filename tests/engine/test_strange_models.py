@@ -66,7 +66,7 @@ def added(t):
     ],
 )
 def test_plain_numbers_cannot_take_in_what_moves(place):
-    with pytest.raises(ModelError, match="an array of plain numbers cannot take in"):
+    with pytest.raises(ModelError, match="an array of plain numbers cannot hold"):
         Problem.compile(Absolute(place=place))
 
 

@@ -92,7 +92,7 @@ def test_another_path_is_a_start(problem):
     # The other path of the same data: its parameter is another one, so it must be told where.
     other = problem.model(path="s")
     assert_same_path(Homotopy(other).trace(start=(first, 1.0)), Homotopy(other).trace())
-    with pytest.raises(PathError, match=r"a path in theta, the model moves with s; .*start=\(path"):
+    with pytest.raises(PathError, match=r"the parameter theta, the model s; .*start=\(path"):
         Homotopy(other).trace(start=first)
 
 
@@ -302,7 +302,7 @@ def test_no_optimum_is_not_claimed_where_every_alpha_is_bounded(monkeypatch):
         return state.UNBOUNDED if tracker.cursor.segments > 3 else code
 
     monkeypatch.setattr(Tracker, "_call", lost)
-    with pytest.raises(TraceError, match="could not be resolved") as caught:
+    with pytest.raises(TraceError, match="could not be continued") as caught:
         Homotopy(HINGE.model()).trace()
     assert "no optimum" not in str(caught.value)
     assert caught.value.path.status is Status.FAILED

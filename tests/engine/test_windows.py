@@ -67,7 +67,7 @@ class Watched:
     def opened(self):
         """Windows by turn, and of those by place (which are not counted) what can be seen of them:
         break-points at which not all were looked at, and the room made for their features."""
-        packed = self.tracker.win.packed.shape[1] > 0
+        packed = self.tracker.window.packed.shape[1] > 0
         return int(self.tracker.scope.opened) + self.narrow + packed
 
 
@@ -91,7 +91,7 @@ def outside(tracker) -> float:
     flat = (piece % 2 == 0) & (snap.curvature[every, piece // 2] == 0.0)
     alpha[flat] = snap.slope[every, piece // 2][flat]
     u = tracker.gram.matvec(alpha) + tracker.border @ tracker.b
-    fence = tracker.here.fence
+    fence = tracker.coords.fence
     low, high = fence.low + fence.low_rate * t, fence.high + fence.high_rate * t
     return float(np.maximum(low - u, u - high).max())
 
@@ -323,7 +323,7 @@ def test_a_mistake_in_alpha_is_noticed_and_mended():
 
     def spoil(tracker):
         if len(seen) < 3 and tracker.system.actives > 2:
-            tracker.alpha[tracker.active[1]] *= 1.0 + 1e-5
+            tracker.alpha[tracker.active_index[1]] *= 1.0 + 1e-5
             tracker.refresh()
             seen.append(tracker.off)
             # Have it looked at before the next step.

@@ -531,7 +531,7 @@ def test_a_start_for_the_convex_problem():
     for start in (near, (near, 1.0), near.alpha(1.0)):
         if start is near:
             # A path in theta says nothing about t.
-            with pytest.raises(PathError, match="say where to begin"):
+            with pytest.raises(PathError, match="say where on the path to begin"):
                 anneal(problem.model(), start=start)
             continue
         assert anneal(problem.model(), start=start).objective == pytest.approx(plain.objective)

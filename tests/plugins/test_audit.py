@@ -97,8 +97,8 @@ def test_an_ugly_table():
     assert (frame["label_quality"].between(0, 1)).all()
     assert frame["label_quality"].is_monotonic_increasing
     notes = " ".join(report.notes)
-    assert "'height (1)'" in notes
-    assert "'colour (1)'" in notes
+    assert "'height' (1)" in notes
+    assert "'colour' (1)" in notes
     assert "'constant', 'empty'" in notes
     assert "'name'" in notes
     assert "'when'" in notes
@@ -260,7 +260,7 @@ def test_of_many_rows_some_are_traced_and_all_are_watched(monkeypatch):
         monkeypatch.setattr(f"homotopy_plugins.auditing.{module}.TRACED", 60)
     X, y, wrong = moons(150, 10)
     report = audit(X, y, model=False, cv=3)
-    assert "Paths were traced on 60 rows" in " ".join(report.notes)
+    assert "Paths were traced on a random sample of 60 rows" in " ".join(report.notes)
     assert precision(report, wrong) > 0.8
     assert np.all(np.isfinite(report.columns["margin_end"]))
 
@@ -274,7 +274,7 @@ def test_a_label_that_occurs_once_is_a_suspect():
     assert frame["row"].iloc[0] == 10
     assert frame["label_quality"].iloc[0] == 0.0
     assert frame["predicted_label"].iloc[0] == ["no", "yes"][y[10]]
-    assert frame["reason"].iloc[0] == "only this row is labelled 'yse'"
+    assert frame["reason"].iloc[0] == "no other row is labelled 'yse'"
     assert report.interval[0] >= 1
 
 
@@ -314,7 +314,7 @@ def test_planted_labels_are_found_and_counted():
     assert len(issues) == report.n_named
     # What is said first about a suspect speaks against its label.
     against = [
-        f"would say {row.predicted_label} " in row.reason for row in issues.itertuples(index=False)
+        f"predicts {row.predicted_label} " in row.reason for row in issues.itertuples(index=False)
     ]
     assert np.mean(against) > 0.9
     assert (issues["given_label"] != issues["predicted_label"]).mean() > 0.9
@@ -354,7 +354,7 @@ def test_what_only_a_path_knows():
     ).trace()
     rows = report.columns["row"]
     first, last = path.traced
-    stays = path.stays("O")
+    stays = path.occupancy("O")
     for name, values in {
         "margin_start": path.response(first, "before"),
         "margin_end": path.response(last),
@@ -364,9 +364,9 @@ def test_what_only_a_path_knows():
         np.testing.assert_allclose(report.columns[name], values[rows], atol=1e-9)
     for reason, share in zip(report.columns["reason"], report.columns["share"], strict=True):
         # Who speaks most against the label comes first, and the path last.
-        assert reason.split(" would say '")[0] in report.weights
+        assert reason.split(" predicts '")[0] in report.weights
         assert "nearest rows" in reason
-        assert reason.endswith("never treated as an outlier on the path") == (share == 0.0)
+        assert reason.endswith("never an outlier along the path") == (share == 0.0)
 
 
 def test_it_can_be_repeated_and_shared_out():
@@ -389,8 +389,8 @@ def test_any_model_may_be_asked():
     words = np.array(["no", "yes"])[y]
     for model in (
         RidgeClassifier(),
-        make_pipeline(StandardScaler(), RobustSVC(robustness=0.0)),
-        OneVsRestClassifier(RobustSVC(robustness=0.0)),
+        make_pipeline(StandardScaler(), RobustSVC(robustness=1.0)),
+        OneVsRestClassifier(RobustSVC(robustness=1.0)),
         [LogisticRegression(), LogisticRegression(C=0.1)],
     ):
         report = audit(X, words, model=model, cv=3)
@@ -432,9 +432,9 @@ def test_planted_targets_are_found():
     assert set(frame.index[:10]) == set(range(1000, 1010))
     assert {"residual_start", "residual_end"} < set(frame.columns)
     assert "Ridge" in report.weights
-    assert " would say " in frame["reason"].iloc[0]
-    assert " times the usual error" in frame["reason"].iloc[0]
-    assert "targets are wrong" in report.summary()
+    assert " predicts " in frame["reason"].iloc[0]
+    assert " times the typical error" in frame["reason"].iloc[0]
+    assert "targets look wrong" in report.summary()
     off = np.abs(frame["predicted_label"] - frame["given_label"]).to_numpy()
     assert off[:10].min() > 4.0
 
@@ -546,6 +546,7 @@ def test_the_page_shows_rows_as_they_are(tmp_path):
     values = {value["name"]: value for value in first["values"]}
     assert values["height"]["value"] == f"{X['height'].iloc[1]:.5g}"
     assert values["colour"]["value"] == "red"
+    assert values["when"]["value"] == str(X["when"].iloc[1].date())
     # The label is wrong: what tells it comes before what has nothing to do with it.
     order = [value["name"] for value in first["values"]]
     assert max(order.index("height"), order.index("colour")) < order.index("member")
@@ -558,11 +559,12 @@ def test_a_summary_in_words():
     X, y, _ = moons()
     report = audit(X, y, model=False, cv=3)
     said = report.summary()
-    assert f"About {report.n_wrong} of 120 labels are wrong" in said
-    assert f"{report.n_named} rows are named" in " ".join(said.split())
+    assert f"About {report.n_wrong} of 120 labels look wrong" in said
+    assert f"{report.n_named} rows are flagged for review" in " ".join(said.split())
     assert "Green: the columns predict the target" in said
-    assert "Relied upon: the path (standard features)" in said
-    assert said.count("would say") == min(5, report.n_named)
+    assert "Weight of each model: the path (standard features)" in said
+    assert "\nTask: classification, 2 different labels.\n" in said
+    assert said.count(" predicts ") == min(5, report.n_named)
     assert len(report) == 120
 
 
@@ -605,7 +607,7 @@ def test_machines_audit_along_s_whatever_was_fitted(machine, model):
     fitted = machine(gamma=0.5, robustness=0.5).fit(X, target)
     s = fitted.path_.model.s
     path = Homotopy(model(X, target, C=1.0, gamma=0.5, fit_intercept=True, path="s", s=s)).trace()
-    stays = path.stays(*path.model.outlier_pieces)
+    stays = path.occupancy(*path.model.outlier_pieces)
     found = fitted.audit(top=None)
     np.testing.assert_allclose(found["first"], stays.first[found["row"]], atol=1e-9)
     np.testing.assert_allclose(found["share"], stays.share[found["row"]], atol=1e-9)
@@ -618,13 +620,13 @@ def test_machines_audit_along_s_whatever_was_fitted(machine, model):
 def test_machines_audit_out_of_fold(kernel, way):
     X, y, _ = moons(60, 5)
     rows = X @ X.T if kernel == "precomputed" else X
-    fitted = RobustSVC(kernel=kernel, path=way, robustness=0.0).fit(rows, y)
+    fitted = RobustSVC(kernel=kernel, path=way, robustness=1.0).fit(rows, y)
     splits = list(KFold(3, shuffle=True, random_state=0).split(X))
     found = fitted.audit(top=None, out_of_fold=True, cv=splits)
     assert sorted(found["row"]) == list(range(60))
     kept, held = splits[0]
     part = RobustSVC(
-        kernel=kernel, path="s", robustness=0.0, gamma=fitted.path_.model.gamma or "scale"
+        kernel=kernel, path="s", robustness=1.0, gamma=fitted.path_.model.gamma or "scale"
     ).fit(rows[np.ix_(kept, kept)] if kernel == "precomputed" else X[kept], y[kept])
     seen = rows[np.ix_(held, kept)] if kernel == "precomputed" else X[held]
     margin = np.where(y[held] == 1, 1.0, -1.0) * part.decision_function(seen)
@@ -636,7 +638,7 @@ def test_regression_out_of_fold():
     X, _, _ = moons(60, 0)
     target = X[:, 0].copy()
     target[7] += 5.0
-    fitted = RobustSVR(robustness=0.0).fit(X, target)
+    fitted = RobustSVR(robustness=1.0).fit(X, target)
     found = fitted.audit(top=1, out_of_fold=True)
     assert found["row"].tolist() == [7]
     assert found["share"].iloc[0] > 0.5
@@ -646,7 +648,7 @@ def test_regression_out_of_fold():
 
 def test_behind_a_pipeline():
     X, y, wrong = moons()
-    pipe = make_pipeline(StandardScaler(), RobustSVC(robustness=0.0)).fit(X, y)
+    pipe = make_pipeline(StandardScaler(), RobustSVC(robustness=1.0)).fit(X, y)
     assert wrong[pipe[-1].audit(top=5)["row"]].all()
-    many = OneVsRestClassifier(RobustSVC(robustness=0.0)).fit(X, y)
+    many = OneVsRestClassifier(RobustSVC(robustness=1.0)).fit(X, y)
     assert wrong[many.estimators_[0].audit(top=5)["row"]].all()

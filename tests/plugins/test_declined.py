@@ -22,6 +22,7 @@ from homotopy_plugins import (
     RobustSVR,
     RobustSVRCV,
     TrendFilterRegressor,
+    UnscaledWarning,
     audit,
 )
 
@@ -71,12 +72,12 @@ def declines(monkeypatch, *, keep=0.4, alone=True, when=lambda engine: True):
 def ends(kind, way, **options):
     """The machine fitted as usual, and the first and last value of its path."""
     X, y = problem(kind)
-    usual = kind(path=way, robustness=0.5 if way == "theta" else 0.4, **options).fit(X, y)
+    usual = kind(path=way, robustness={way: 0.5 if way == "theta" else 0.4}, **options).fit(X, y)
     return X, y, usual, usual.path_
 
 
 def same(machine, usual, X):
-    assert machine.robustness_ == usual.robustness_
+    assert machine.t_ == usual.t_
     np.testing.assert_array_equal(machine.support_, usual.support_)
     np.testing.assert_allclose(machine.predict(X), usual.predict(X), rtol=1e-9, atol=1e-9)
 
@@ -92,20 +93,24 @@ def test_a_value_on_the_proven_part_is_fitted_as_usual(monkeypatch, kind, way):
     t = float(np.mean(part.traced))
     weight = np.linspace(0.5, 1.5, y.size)
     expected = [
-        usual.at(t),
-        kind(path=way, s=path.model.s, robustness=t).fit(X, y, sample_weight=weight),
+        usual.at({way: t}),
+        kind(path=way, s=path.model.s, robustness={way: t}).fit(X, y, sample_weight=weight),
     ]
     declines(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        machine = kind(path=way, s=None if kind is RobustSVR else 0.0, robustness=t).fit(X, y)
+        machine = kind(path=way, s=None if kind is RobustSVR else 0.0, robustness={way: t}).fit(
+            X, y
+        )
     same(machine, expected[0], X)
     assert machine.path_.status is Status.FAILED
     assert machine.certificate_.ok
     assert machine.path_.certify().ok
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        weighted = kind(path=way, s=path.model.s, robustness=t).fit(X, y, sample_weight=weight)
+        weighted = kind(path=way, s=path.model.s, robustness={way: t}).fit(
+            X, y, sample_weight=weight
+        )
     same(weighted, expected[1], X)
 
 
@@ -116,13 +121,14 @@ def test_a_value_beyond_it_is_solved_and_certified_on_its_own(monkeypatch, kind,
     t = path.traced[1]
     declines(monkeypatch)
     with pytest.warns(ConvergenceWarning) as caught:
-        machine = kind(path=way, robustness=t).fit(X, y)
+        machine = kind(path=way, robustness={way: t}).fit(X, y)
     text = str(caught[0].message)
     assert len(caught) == 1
-    for word in (kind.__name__, f"robustness={t:g} was asked for", TROUBLE, "StandardScaler"):
+    for word in (kind.__name__, f"({way}={t:g}) was asked for", TROUBLE, "StandardScaler"):
         assert word in text, text
     assert f"{way}={t:g} was solved and certified on its own" in text
-    assert machine.robustness_ == t
+    assert machine.t_ == t
+    assert machine.robustness_ == 1.0
     assert machine.certificate_.ok
     assert machine.path_.status is Status.FAILED
     assert not shared.holds(machine.path_, t)
@@ -135,9 +141,9 @@ def test_a_value_beyond_it_is_solved_and_certified_on_its_own(monkeypatch, kind,
     assert np.all(np.isfinite(f))
     again = pickle.loads(pickle.dumps(machine))
     np.testing.assert_array_equal(again.predict(X), machine.predict(X))
-    same(machine.at(t), machine, X)
-    first = machine.at(path.traced[0])
-    np.testing.assert_allclose(first.dual_coef_, usual.at(path.traced[0]).dual_coef_, atol=1e-9)
+    same(machine.at({way: t}), machine, X)
+    first = machine.at(0.0)
+    np.testing.assert_allclose(first.dual_coef_, usual.at(0.0).dual_coef_, atol=1e-9)
     assert machine.outliers_.size or way == "theta"
 
 
@@ -149,12 +155,12 @@ def test_else_it_is_the_last_point_that_is_proven(monkeypatch, kind, way):
     last = path._first(int(0.4 * len(path.segments))).traced[1]
     declines(monkeypatch, alone=False)
     with pytest.warns(ConvergenceWarning) as caught:
-        machine = kind(path=way, robustness=t).fit(X, y)
+        machine = kind(path=way, robustness={way: t}).fit(X, y)
     text = str(caught[0].message)
     assert len(caught) == 1
     for word in (
         kind.__name__,
-        f"robustness={t:g} was asked for",
+        f"({way}={t:g}) was asked for",
         f"the machine is that of {way}={last:g}",
         TROUBLE,
         "StandardScaler",
@@ -163,8 +169,9 @@ def test_else_it_is_the_last_point_that_is_proven(monkeypatch, kind, way):
         assert word in text, text
     # A jump that ends the part is not crossed.
     np.testing.assert_array_equal(machine.support_, np.flatnonzero(path.alpha(last, "before")))
-    assert machine.robustness == t
-    assert machine.robustness_ == last == machine.path_.traced[1]
+    assert machine.robustness == {way: t}
+    assert machine.t_ == last == machine.path_.traced[1]
+    assert 0.0 < machine.robustness_ < 1.0
     assert machine.certificate_.ok
 
 
@@ -172,19 +179,19 @@ def test_else_it_is_the_last_point_that_is_proven(monkeypatch, kind, way):
 @ways
 def test_where_nothing_is_handed_over_the_first_point_is_solved(monkeypatch, kind, way):
     X, y, usual, path = ends(kind, way)
-    plain, (start, stop) = usual.at(path.traced[0]), path.traced
+    plain, (start, stop) = usual.at(0.0), path.traced
     declines(monkeypatch, keep=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # Well before any row is met on the s-path.
         early = start if way == "theta" else start + (start - stop)
-        machine = kind(path=way, robustness=early).fit(X, y)
+        machine = kind(path=way, robustness={way: early}).fit(X, y)
     np.testing.assert_allclose(machine.dual_coef_, plain.dual_coef_, atol=1e-9)
     assert machine.outliers_.size == 0
     assert machine.certificate_.ok
     with pytest.warns(ConvergenceWarning, match="solved and certified on its own"):
-        machine = kind(path=way, robustness=stop).fit(X, y)
-    assert machine.robustness_ == stop
+        machine = kind(path=way, robustness={way: stop}).fit(X, y)
+    assert machine.t_ == stop
     assert machine.certificate_.ok
     with pytest.warns(ConvergenceWarning, match="robustness='auto' was chosen on what is proven"):
         machine = kind(path=way).fit(X, y)
@@ -220,7 +227,7 @@ def test_where_no_optimum_exists_the_error_stays(monkeypatch, kind):
 
     monkeypatch.setattr(Homotopy, "trace", trace)
     with pytest.raises(TraceError, match="no optimum exists"):
-        kind(robustness=1.0).fit(X, y)
+        kind(robustness=0.0).fit(X, y)
 
 
 def spoiled_wine():
@@ -234,13 +241,14 @@ def spoiled_wine():
 
 
 @ways
-@pytest.mark.parametrize("robustness", [0.0, "auto"])
+@pytest.mark.parametrize("robustness", [1.0, "auto"])
 def test_a_table_that_was_once_declined(way, robustness):
     X, y = spoiled_wine()
     machine = RobustSVC(C=100.0, kernel="linear", path=way, robustness=robustness)
     with warnings.catch_warnings():
-        # However far this path is proven.
+        # However far this path is proven; its columns are in their own units.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UnscaledWarning)
         machine.fit(X, y)
     assert machine.certificate_.ok
     assert machine.path_.certify().ok
@@ -263,7 +271,7 @@ def test_auto_chooses_on_the_part_that_is_proven(monkeypatch, kind, way, rule):
     text = str(caught[0].message)
     for word in (kind.__name__, "the path is proven from", "rows held out", TROUBLE, "chosen on"):
         assert word in text, text
-    assert shared.holds(machine.path_, machine.robustness_)
+    assert shared.holds(machine.path_, machine.t_)
     assert machine.certificate_.ok
     curve, every = machine.validation_curve_, whole.validation_curve_
     first, last = curve.traced
@@ -276,7 +284,7 @@ def test_auto_chooses_on_the_part_that_is_proven(monkeypatch, kind, way, rule):
 @both
 def test_rows_held_out_without_any_path_leave_the_first_machine(monkeypatch, kind):
     X, y = problem(kind)
-    usual = kind(robustness=1.0).fit(X, y)
+    usual = kind(robustness=0.0).fit(X, y)
     declines(monkeypatch, keep=0.0, alone=False, when=lambda e: e.model.gram.size < y.size)
     with pytest.warns(ConvergenceWarning, match="nothing to choose on") as caught:
         machine = kind().fit(X, y)
@@ -297,7 +305,7 @@ def test_a_search_chooses_on_the_part_that_is_proven(monkeypatch, kind, way):
     assert len(texts) == 3
     assert sum("is judged up to" in text for text in texts) == 2
     assert "was chosen on what is proven" in texts[-1]
-    assert shared.holds(search.path_, search.robustness_)
+    assert shared.holds(search.path_, search.t_)
     assert search.certificate_.ok
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_params_["robustness"] == search.robustness_
@@ -312,7 +320,7 @@ def test_a_fold_with_its_first_point_alone_still_has_a_score(monkeypatch, kind):
     text = str(caught[0].message)
     assert "C=1 with gamma=scale is judged up to theta=1 only: fold 0 and others" in text
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
-    assert search.cv_results_["robustness_to"][1] == 1.0
+    assert search.cv_results_["robustness_to"][1] == 0.0
 
 
 @searches
@@ -330,27 +338,27 @@ def test_a_cost_of_which_nothing_is_proven_is_left_out(monkeypatch, kind):
 def test_the_tube_widens_as_far_as_is_proven(monkeypatch):
     X, y = problem(RobustSVR)
     options = {"path": "epsilon", "s": 1.0}
-    usual = RobustSVR(robustness=0.2, **options).fit(X, y)
+    usual = RobustSVR(robustness={"epsilon": 0.2}, **options).fit(X, y)
     far = usual.path_.traced[1]
     declines(monkeypatch, when=lambda e: e.model.parameter == "eps")
     with pytest.warns(ConvergenceWarning, match=r"epsilon=0\.9 was solved and certified"):
-        machine = RobustSVR(robustness=far, **options).fit(X, y)
-    assert machine.robustness_ == far
+        machine = RobustSVR(robustness={"epsilon": far}, **options).fit(X, y)
+    assert machine.t_ == far
     assert machine.certificate_.ok
     declines(monkeypatch, alone=False, when=lambda e: e.model.parameter == "eps")
     with pytest.warns(ConvergenceWarning, match="the machine is that of epsilon="):
-        machine = RobustSVR(robustness=far, **options).fit(X, y)
-    assert machine.robustness_ == machine.path_.traced[1] < far
+        machine = RobustSVR(robustness={"epsilon": far}, **options).fit(X, y)
+    assert machine.t_ == machine.path_.traced[1] < far
     assert machine.certificate_.ok
 
 
 def test_the_tube_widens_from_the_weight_that_is_proven(monkeypatch):
     X, y = problem(RobustSVR)
-    options = {"path": "epsilon", "s": 1.0, "robustness": 0.2}
+    options = {"path": "epsilon", "s": 1.0, "robustness": {"epsilon": 0.2}}
     declines(monkeypatch, when=lambda e: e.model.parameter == "theta")
     with pytest.warns(ConvergenceWarning, match="at theta=0 its beginning was solved alone"):
         machine = RobustSVR(**options).fit(X, y)
-    assert machine.robustness_ == 0.2
+    assert machine.t_ == 0.2
     assert machine.path_.model.theta == 0.0
     assert machine.certificate_.ok
     declines(monkeypatch, alone=False, when=lambda e: e.model.parameter == "theta")
@@ -368,7 +376,7 @@ def test_the_page_and_the_audit_of_a_machine_on_a_part(monkeypatch):
     X, y = problem(RobustSVC)
     declines(monkeypatch)
     with pytest.warns(ConvergenceWarning):
-        machine = RobustSVC(robustness=0.0).fit(X, y)
+        machine = RobustSVC(robustness=1.0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="audit: the path is proven"):
         assert len(machine.audit(top=7)) == 7
     with pytest.warns(ConvergenceWarning, match="audit: the path is proven"):

@@ -39,6 +39,7 @@ from homotopy import (
     TraceInterrupted,
 )
 from homotopy_plugins import EpsilonRamp, HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR
+from homotopy_plugins.estimators import showing
 from homotopy_plugins.estimators.machine import RobustMachine
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
@@ -72,12 +73,12 @@ EXCUSED = [
 # A fixed point of the path and a fixed gamma: every check, nothing excused.
 STRICT = [
     RobustSVC(robustness=0.5, gamma=0.1),
-    RobustSVC(path="s", robustness=-0.5, gamma=0.1),
-    RobustSVC(kernel="linear", robustness=0.0),
+    RobustSVC(path="s", robustness={"s": -0.5}, gamma=0.1),
+    RobustSVC(kernel="linear", robustness=1.0),
     RobustSVC(kernel="precomputed"),
     RobustSVR(robustness=0.5, gamma=0.1),
     RobustSVR(path="s", robustness=0.5, gamma=0.1),
-    RobustSVR(kernel="linear", robustness=0.0),
+    RobustSVR(kernel="linear", robustness=1.0),
     RobustSVR(kernel="precomputed"),
     RobustSVR(robustness=0.5, gamma=0.1, epsilon=0.1),
     RobustSVR(path="epsilon", robustness=0.1, gamma=0.1, theta=0.5),
@@ -137,10 +138,12 @@ def test_it_is_the_machine_of_its_path(kind, way, kernel):
     new = problem(kind, 30, 8)[0]
     value = {"theta": 0.3, "s": -0.4 if kind == "hinge" else 1.5}[way]
     options = {"kernel": kernel, "gamma": 0.5, "coef0": 1.0, "degree": 2, "C": 2.0}
-    machine = MACHINE[kind](path=way, robustness=value, **options).fit(X, y)
+    machine = MACHINE[kind](path=way, robustness={way: value}, **options).fit(X, y)
     path = machine.path_
     assert path.certify().ok
-    assert machine.robustness_ == value
+    assert machine.t_ == value
+    start, stop = path.traced
+    assert machine.robustness_ == pytest.approx((value - start) / (stop - start), rel=1e-14)
     f = path.decision_function(new, value)
     got = machine.decision_function(new) if kind == "hinge" else machine.predict(new)
     np.testing.assert_allclose(got, f, rtol=0, atol=1e-12)
@@ -167,14 +170,14 @@ def test_at_theta_1_it_is_scikit_learns(kernel):
     X, y = problem("hinge", 80)
     new = problem("hinge", 40, 9)[0]
     plain = SVC(kernel=kernel, C=2.0, tol=1e-10).fit(X, y)
-    machine = RobustSVC(kernel=kernel, C=2.0, robustness=1.0).fit(X, y)
+    machine = RobustSVC(kernel=kernel, C=2.0, robustness=0.0).fit(X, y)
     np.testing.assert_allclose(
         machine.decision_function(new), plain.decision_function(new), atol=1e-4
     )
     assert machine.outliers_.size == 0
     X, y = problem("lad", 80)
     plain = SVR(kernel=kernel, C=2.0, epsilon=0.0, tol=1e-10).fit(X, y)
-    machine = RobustSVR(kernel=kernel, C=2.0, robustness=1.0).fit(X, y)
+    machine = RobustSVR(kernel=kernel, C=2.0, robustness=0.0).fit(X, y)
     np.testing.assert_allclose(machine.predict(new), plain.predict(new), atol=1e-3)
     assert machine.outliers_.size == 0
 
@@ -186,7 +189,7 @@ def test_gamma_is_that_of_svc(gamma, sparse):
     X = 3.0 * X
     given = sp.csr_matrix(X) if sparse else X
     theirs = SVC(gamma=gamma).fit(given, y)._gamma
-    ours = RobustSVC(gamma=gamma, robustness=1.0).fit(given, y).path_.model.gamma
+    ours = RobustSVC(gamma=gamma, robustness=0.0).fit(given, y).path_.model.gamma
     assert ours == pytest.approx(theirs, rel=1e-12)
 
 
@@ -203,7 +206,7 @@ def test_sparse_and_dense_rows_are_the_same_rows(kind):
 def test_zero_weights_leave_rows_out_and_whole_ones_repeat_them(kind):
     X, y = problem(kind, 40)
     times = np.random.default_rng(0).integers(0, 4, 40)
-    options = {"gamma": 0.5, "robustness": 0.4, "C": 2.0}
+    options = {"gamma": 0.5, "robustness": 0.6, "C": 2.0}
     weighted = MACHINE[kind](**options).fit(X, y, sample_weight=times)
     repeated = MACHINE[kind](**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     new = problem(kind, 30, 8)[0]
@@ -215,13 +218,13 @@ def test_zero_weights_leave_rows_out_and_whole_ones_repeat_them(kind):
 
 def test_class_weight():
     X, y = problem("hinge", 80)
-    plain = RobustSVC(robustness=1.0).fit(X, y)
-    heavy = RobustSVC(robustness=1.0, class_weight={1.0: 20.0}).fit(X, y)
+    plain = RobustSVC(robustness=0.0).fit(X, y)
+    heavy = RobustSVC(robustness=0.0, class_weight={1.0: 20.0}).fit(X, y)
     assert (heavy.predict(X) == 1.0).sum() > (plain.predict(X) == 1.0).sum()
-    balanced = RobustSVC(robustness=1.0, class_weight="balanced").fit(X, y)
+    balanced = RobustSVC(robustness=0.0, class_weight="balanced").fit(X, y)
     counts = np.array([(y == c).sum() for c in (-1.0, 1.0)])
     by_hand = 80 / (2 * counts[(y > 0).astype(int)])
-    same = RobustSVC(robustness=1.0).fit(X, y, sample_weight=by_hand)
+    same = RobustSVC(robustness=0.0).fit(X, y, sample_weight=by_hand)
     np.testing.assert_allclose(balanced.decision_function(X), same.decision_function(X), atol=1e-9)
 
 
@@ -246,7 +249,7 @@ def test_auto_takes_the_best_point_of_the_rows_held_out(kind, way):
     X, y = problem(kind, 120)
     machine = MACHINE[kind](path=way, C=3.0).fit(X, y)
     curve = machine.validation_curve_
-    assert curve.best.t == pytest.approx(machine.robustness_) or curve.best.side == "before"
+    assert curve.best.t == pytest.approx(machine.t_) or curve.best.side == "before"
     again = MACHINE[kind](path=way, C=3.0).fit(X, y)
     assert again.robustness_ == machine.robustness_
     # The machine itself is fitted on all rows.
@@ -286,34 +289,105 @@ def test_another_point_without_another_fit(kind, way):
     X, y = problem(kind)
     machine = MACHINE[kind](path=way).fit(X, y)
     start, stop = machine.path_.traced
-    for t in np.linspace(start, stop, 7):
-        moved = machine.at(t)
+    for r in np.linspace(0.0, 1.0, 7).tolist():
+        t = start + r * (stop - start)
+        moved = machine.at(r)
         assert moved.path_ is machine.path_
-        refit = MACHINE[kind](path=way, robustness=float(t), s=machine.path_.model.s).fit(X, y)
-        if way == "theta":
-            np.testing.assert_allclose(moved.predict(X), refit.predict(X), rtol=0, atol=1e-9)
-        assert moved.get_params()["robustness"] == t
+        assert moved.t_ == pytest.approx(t, rel=1e-14)
+        by_parameter = machine.at({way: t})
+        np.testing.assert_allclose(by_parameter.predict(X), moved.predict(X), rtol=0, atol=1e-9)
+        s = stop if way == "s" else machine.path_.model.s
+        refit = MACHINE[kind](path=way, robustness=r, s=s).fit(X, y)
+        np.testing.assert_allclose(moved.predict(X), refit.predict(X), rtol=0, atol=1e-9)
+        assert moved.get_params()["robustness"] == r
+        assert moved.robustness_ == pytest.approx(r, abs=1e-14)
     beyond = stop + 1.5 * (stop - start)
-    with pytest.raises(PathError, match="lies outside the traced interval"):
-        machine.at(beyond)
+    with pytest.raises((ModelError, PathError), match=r"lies outside the (traced interval|path)"):
+        machine.at({way: beyond})
+
+
+def test_robustness_0_is_plain_and_1_the_most_robust_on_every_path():
+    X, y = problem("hinge", 80)
+    plain = SVC(C=2.0, tol=1e-10).fit(X, y).decision_function(X)
+    for way in ("theta", "s"):
+        ends = [RobustSVC(C=2.0, path=way, robustness=r).fit(X, y) for r in (0, 1)]
+        np.testing.assert_allclose(ends[0].decision_function(X), plain, atol=1e-4)
+        assert [end.robustness_ for end in ends] == [0.0, 1.0]
+        assert ends[0].outliers_.size == 0 < ends[1].outliers_.size
+        # An outlier at the end has no pull: it is no support vector.
+        assert not np.isin(ends[1].outliers_, ends[1].support_).any()
+    X, y = problem("lad", 80)
+    plain = SVR(C=2.0, epsilon=0.0, tol=1e-10).fit(X, y).predict(X)
+    for way in ("theta", "s"):
+        ends = [RobustSVR(C=2.0, path=way, robustness=r).fit(X, y) for r in (0, 1)]
+        np.testing.assert_allclose(ends[0].predict(X), plain, atol=1e-3)
+        assert [end.robustness_ for end in ends] == [0.0, 1.0]
+        assert not np.isin(ends[1].outliers_, ends[1].support_).any()
+        assert ends[1].outliers_.size > 0
+
+
+@BOTH
+@pytest.mark.parametrize("way", ["theta", "s", "epsilon"])
+def test_what_a_machine_says_of_itself_leads_back_to_it(kind, way):
+    """Also on a jump, where a rounding error would lead to its other side."""
+    if (kind, way) == ("hinge", "epsilon"):
+        return
+    X, y = problem(kind, 60)
+    machine = MACHINE[kind](path=way, C=3.0).fit(X, y)
+    jumps = [jump.t for jump in machine.path_.jumps][:8]
+    for t in [*jumps, machine.t_]:
+        there = machine.at({way: t})
+        again = machine.at(0.123).at(there.robustness_)
+        np.testing.assert_array_equal(again.support_, there.support_)
+        assert again.outliers_.tolist() == there.outliers_.tolist()
+        options = {"s": machine.path_.span[1] if way == "s" else machine.path_.model.s}
+        refit = MACHINE[kind](path=way, C=3.0, robustness=there.robustness_, **options).fit(X, y)
+        np.testing.assert_allclose(refit.predict(X), there.predict(X), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("machine", "value", "way"),
+    [(RobustSVC, -0.5, "s"), (RobustSVR, 1.5, "s"), (RobustSVR, 1.25, "epsilon")],
+)
+def test_a_threshold_in_the_old_spelling_is_read_with_a_warning(machine, value, way):
+    X, y = problem("hinge" if machine is RobustSVC else "lad", 60)
+    new = machine(path=way, robustness={way: value}).fit(X, y)
+    spelling = rf"robustness={{'{way}': {value:g}}} for {way}={value:g}"
+    with pytest.warns(FutureWarning, match=spelling) as caught:
+        old = machine(path=way, robustness=value).fit(X, y)
+    assert caught[0].filename == __file__
+    assert old.t_ == new.t_ == value
+    np.testing.assert_array_equal(old.predict(X), new.predict(X))
+    with pytest.warns(FutureWarning, match=spelling) as caught:
+        np.testing.assert_array_equal(new.at(value).predict(X), new.predict(X))
+    assert caught[0].filename == __file__
+
+
+def test_where_no_row_is_ever_an_outlier_every_robustness_is_the_plain_machine():
+    X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    for r in (0.0, 0.5, 1.0):
+        machine = RobustSVC(kernel="linear", C=100.0, path="s", robustness=r).fit(X, y)
+        assert machine.robustness_ == 0.0
+        assert machine.outliers_.size == 0
+        assert machine.at(1.0).predict(X).tolist() == y.tolist()
 
 
 @BOTH
 def test_before_the_first_jump_of_the_s_path_it_is_the_plain_machine(kind):
     X, y = problem(kind)
     far = -100.0 if kind == "hinge" else 1e6
-    machine = MACHINE[kind](path="s", robustness=far).fit(X, y)
-    plain = MACHINE[kind](path="theta", robustness=1.0).fit(X, y)
+    machine = MACHINE[kind](path="s", robustness={"s": far}).fit(X, y)
+    plain = MACHINE[kind](path="theta", robustness=0.0).fit(X, y)
     np.testing.assert_allclose(machine.predict(X), plain.predict(X), rtol=0, atol=1e-8)
     assert machine.outliers_.size == 0
-    assert machine.robustness_ == far
+    assert (machine.t_, machine.robustness_) == (far, 0.0)
 
 
 @BOTH
 def test_the_s_path_goes_as_far_as_is_asked_for(kind):
     X, y = problem(kind, C=1.0)
     value = 0.5 if kind == "hinge" else 0.01
-    machine = MACHINE[kind](path="s", robustness=value).fit(X, y)
+    machine = MACHINE[kind](path="s", robustness={"s": value}).fit(X, y)
     assert machine.path_.traced[1] == value
     assert machine.path_.certify().ok
 
@@ -321,7 +395,7 @@ def test_the_s_path_goes_as_far_as_is_asked_for(kind):
 def test_the_threshold_of_regression_comes_from_the_plain_fit():
     X, y = problem("lad", 100)
     machine = RobustSVR(C=1.0, robustness=0.0).fit(X, y)
-    plain = machine.at(1.0)
+    plain = machine.at(0.0)
     residual = np.sort(np.abs(y - plain.predict(X)))
     assert machine.path_.model.s == pytest.approx(2.0 * residual[49] / 0.6744897501960817)
     scaled = RobustSVR(C=1000.0, robustness=0.0).fit(X, 1000.0 * y)
@@ -343,7 +417,7 @@ def test_targets_that_are_met_exactly(way):
     """f passes through every target: there is no residual, no threshold and no outlier."""
     X = np.array([[0.0], [1.0], [2.0]])
     for y in (np.array([1.0, 2.0, 3.0]), np.zeros(3), np.full(3, 7.0)):
-        machine = RobustSVR(C=1e6, gamma=10.0, path=way, robustness=1.0).fit(X, y)
+        machine = RobustSVR(C=1e6, gamma=10.0, path=way, robustness=0.0).fit(X, y)
         np.testing.assert_allclose(machine.predict(X), y, atol=1e-6)
         assert machine.outliers_.size == 0
 
@@ -367,7 +441,7 @@ def test_at_theta_1_epsilon_is_that_of_svr(kernel, epsilon):
     X, y = problem("lad", 80)
     new = problem("lad", 40, 9)[0]
     plain = SVR(kernel=kernel, C=2.0, epsilon=epsilon, tol=1e-10).fit(X, y)
-    machine = RobustSVR(kernel=kernel, C=2.0, epsilon=epsilon, robustness=1.0).fit(X, y)
+    machine = RobustSVR(kernel=kernel, C=2.0, epsilon=epsilon, robustness=0.0).fit(X, y)
     np.testing.assert_allclose(machine.predict(new), plain.predict(new), atol=1e-4)
     np.testing.assert_array_equal(machine.support_, np.sort(plain.support_))
     assert machine.outliers_.size == 0
@@ -390,10 +464,10 @@ def test_paths_with_a_tube_are_those_of_the_model(way, epsilon):
         assert last == pytest.approx(epsilon + 0.9 * (s - epsilon))
     new = problem("lad", 30, 8)[0]
     for t in np.linspace(first, last, 5)[1:]:
-        f = machine.at(t).predict(new)
+        f = machine.at({way: t}).predict(new)
         np.testing.assert_allclose(f, path.decision_function(new, t), rtol=0, atol=1e-12)
-        residual = np.abs(y - machine.at(t).predict(X))
-        outliers = machine.at(t).outliers_
+        residual = np.abs(y - machine.at({way: t}).predict(X))
+        outliers = machine.at({way: t}).outliers_
         assert np.all(residual[outliers] >= (t if way == "s" else s) - 1e-9)
 
 
@@ -411,31 +485,39 @@ def test_the_epsilon_path_begins_where_the_theta_path_leads(theta):
     X, y = problem("lad", 60)
     options = {"C": 2.0, "gamma": 0.5, "epsilon": 0.1}
     machine = RobustSVR(path="epsilon", theta=theta, **options).fit(X, y)
-    robust = RobustSVR(robustness=theta, **options).fit(X, y)
-    np.testing.assert_allclose(machine.at(0.1).predict(X), robust.predict(X), rtol=0, atol=1e-8)
-    np.testing.assert_array_equal(machine.at(0.1).outliers_, robust.outliers_)
+    robust = RobustSVR(robustness={"theta": theta}, **options).fit(X, y)
+    np.testing.assert_allclose(machine.at(0.0).predict(X), robust.predict(X), rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(machine.at(0.0).outliers_, robust.outliers_)
 
 
 def test_at_weight_1_the_epsilon_path_is_that_of_svr():
     X, y = problem("lad", 60)
-    machine = RobustSVR(path="epsilon", theta=1.0, s=100.0, C=2.0, robustness=0.2).fit(X, y)
+    machine = RobustSVR(path="epsilon", theta=1.0, s=100.0, C=2.0, robustness={"epsilon": 0.2}).fit(
+        X, y
+    )
     assert machine.path_.traced[0] == 0.0
     for epsilon in (0.0, 0.2, 0.7, 2.0):
         plain = SVR(C=2.0, epsilon=epsilon, tol=1e-10).fit(X, y)
-        np.testing.assert_allclose(machine.at(epsilon).predict(X), plain.predict(X), atol=1e-3)
-    assert machine.at(0.2).outliers_.size == 0
+        np.testing.assert_allclose(
+            machine.at({"epsilon": epsilon}).predict(X), plain.predict(X), atol=1e-3
+        )
+    assert machine.at({"epsilon": 0.2}).outliers_.size == 0
 
 
 def test_the_epsilon_path_goes_as_far_as_is_asked_for():
     X, y = problem("lad", 60)
     auto = RobustSVR(path="epsilon", C=2.0).fit(X, y)
     far = 1.5 * auto.path_.model.s
-    machine = RobustSVR(path="epsilon", C=2.0, robustness=far).fit(X, y)
-    assert machine.robustness_ == far
+    machine = RobustSVR(path="epsilon", C=2.0, robustness={"epsilon": far}).fit(X, y)
+    assert machine.t_ == far
+    assert machine.robustness_ < 1.0
     assert machine.path_.model.s == 2.0 * far
     assert machine.path_.certify().ok
-    near = RobustSVR(path="epsilon", C=2.0, s=1.0, robustness=0.95).fit(X, y)
+    near = RobustSVR(path="epsilon", C=2.0, s=1.0, robustness={"epsilon": 0.95}).fit(X, y)
     assert near.path_.traced == (0.0, 0.95)
+    assert near.robustness_ == 1.0
+    half = RobustSVR(path="epsilon", C=2.0, s=1.0, robustness=0.5).fit(X, y)
+    assert half.t_ == pytest.approx(0.45)
 
 
 def test_a_tube_around_every_residual():
@@ -454,16 +536,16 @@ def test_a_tube_around_every_residual():
         ({"epsilon": np.inf}, "RobustSVR: epsilon must be finite"),
         ({"epsilon": 1.0, "s": 0.5}, r"s must be larger than epsilon .*s=0.5 and epsilon=1"),
         (
-            {"epsilon": 1.0, "path": "s", "robustness": 0.5},
-            r"robustness=0.5 lies outside .* must be larger than epsilon=1",
+            {"epsilon": 1.0, "path": "s", "robustness": {"s": 0.5}},
+            r"robustness={'s': 0.5} lies outside .* must be larger than epsilon=1",
         ),
         (
-            {"epsilon": 1.0, "path": "epsilon", "robustness": 0.5},
-            r"robustness=0.5 lies outside the span of the epsilon-path, from epsilon=1 up to",
+            {"epsilon": 1.0, "path": "epsilon", "robustness": {"epsilon": 0.5}},
+            r"robustness={'epsilon': 0.5} lies outside the epsilon-path, from epsilon=1 up to",
         ),
         (
-            {"path": "epsilon", "s": 1.0, "robustness": 2.0},
-            r"robustness=2 lies outside the span of the epsilon-path, .* threshold s=1",
+            {"path": "epsilon", "s": 1.0, "robustness": {"epsilon": 2.0}},
+            r"robustness={'epsilon': 2} lies outside the epsilon-path, .* threshold s=1",
         ),
         ({"path": "eps"}, "RobustSVR: path must be 'theta', 's' or 'epsilon', got 'eps'"),
     ],
@@ -492,10 +574,10 @@ def test_one_standard_error_takes_the_simplest_machine_that_is_as_good(kind, way
         limit = curve.minimum + error
         chosen = curve.latest(limit) if way == "epsilon" else curve.earliest(limit)
         if (chosen.t, chosen.side) != (curve.traced[0], "before"):
-            assert other.robustness_ == chosen.t
+            assert other.t_ == chosen.t
             farther += 1
         else:
-            assert other.robustness_ == other.path_.traced[0]
+            assert (other.t_, other.robustness_) == (other.path_.traced[0], 0.0)
         # No point of the curve nearer to the simple end is as good.
         simple = curve.traced[1 if way == "epsilon" else 0]
         between = np.linspace(simple, chosen.t, 200)[:-1]
@@ -556,7 +638,7 @@ def test_audit(kind, way):
     np.testing.assert_allclose(table[f"{met}_end"], responses[1][rows], atol=1e-12)
     target = "label" if kind == "hinge" else "target"
     np.testing.assert_array_equal(table[target], y[rows])
-    stays = path.stays(*PIECES[kind])
+    stays = path.occupancy(*PIECES[kind])
     np.testing.assert_array_equal(table["first"], stays.first[rows])
     np.testing.assert_array_equal(table["share"], stays.share[rows])
     order = table[f"{met}_mean"].to_numpy() * (1 if kind == "hinge" else -1)
@@ -569,7 +651,7 @@ def test_audit_finds_planted_labels():
     X, y = StandardScaler().fit_transform(data.data), data.target.copy()
     wrong = np.random.default_rng(0).choice(y.size, 57, replace=False)
     y[wrong] = 1 - y[wrong]
-    machine = RobustSVC(kernel="linear", C=0.1, robustness=0.0).fit(X, y)
+    machine = RobustSVC(kernel="linear", C=0.1, robustness=1.0).fit(X, y)
     top = machine.audit(top=40)["row"]
     assert np.isin(top, wrong).mean() > 0.9
 
@@ -622,7 +704,7 @@ def test_pipeline_grid_search_and_frames():
     X, y = problem("hinge", 80)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     pipe = make_pipeline(StandardScaler().set_output(transform="pandas"), RobustSVC())
-    grid = {"robustsvc__C": [0.1, 1.0], "robustsvc__robustness": [1.0, 0.3, "auto"]}
+    grid = {"robustsvc__C": [0.1, 1.0], "robustsvc__robustness": [0.0, 0.7, "auto"]}
     search = GridSearchCV(pipe, grid, cv=3).fit(frame, y)
     best = search.best_estimator_[-1]
     assert best.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -647,7 +729,7 @@ def test_scores_are_calibrated_by_scikit_learn(method, ensemble):
 
 def test_more_than_two_classes_one_against_the_rest():
     X, y = load_iris(return_X_y=True)
-    ovr = OneVsRestClassifier(RobustSVC(robustness=0.0)).fit(X, y)
+    ovr = OneVsRestClassifier(RobustSVC(robustness=1.0)).fit(X, y)
     assert ovr.score(X, y) > 0.9
     assert len(ovr.estimators_) == 3
     assert all(isinstance(e.outliers_, np.ndarray) for e in ovr.estimators_)
@@ -678,7 +760,7 @@ def test_an_indefinite_kernel_is_projected_with_a_warning(way):
     values, vectors = np.linalg.eigh(K + np.diag(np.linspace(-3.0, 3.0, 40)))
     assert values[0] < -1.0
     bad = (vectors * values) @ vectors.T
-    machine = RobustSVC(kernel="precomputed", path=way, robustness=0.0 if way == "s" else 0.3)
+    machine = RobustSVC(kernel="precomputed", path=way, robustness=1.0 if way == "s" else 0.7)
     with pytest.warns(UserWarning, match=r"indefinite \(eigenvalues from -"):
         machine.fit(bad, y)
     assert machine.path_.certify().ok
@@ -724,14 +806,29 @@ R = problem("lad", 30)[1]
         ({"s": None}, ModelError, "RobustSVC: s must be a number, got None"),
         ({"s": 1.5}, ModelError, "RobustSVC: s must be at most 1"),
         ({"s": 1.5, "path": "s"}, ModelError, "RobustSVC: s must be at most 1"),
-        ({"robustness": 1.5}, ModelError, "robustness=1.5 lies outside the span of the theta-path"),
-        ({"robustness": -0.1}, ModelError, "robustness=-0.1 lies outside the span"),
+        ({"robustness": 1.5}, ModelError, r"must lie between 0 \(the plain machine\) and 1 .*1.5"),
+        ({"robustness": -0.1}, ModelError, "robustness must lie between 0 .*got -0.1"),
         (
-            {"robustness": 1.2, "path": "s"},
+            {"robustness": {"theta": 1.5}},
             ModelError,
-            "robustness=1.2 lies outside the span of the s-path: s must be at most 1",
+            r"robustness={'theta': 1.5} lies outside the path: theta goes from 1 \(plain\)",
         ),
-        ({"robustness": "best"}, ModelError, "robustness must be a number or 'auto', got 'best'"),
+        (
+            {"robustness": {"s": 0.5}},
+            ModelError,
+            r"robustness={'s': 0.5} must hold the parameter of the path alone: .*'theta'",
+        ),
+        ({"robustness": {"theta": "x"}}, ModelError, r"robustness\['theta'\] must be a number"),
+        (
+            {"robustness": {"s": 1.2}, "path": "s"},
+            ModelError,
+            "robustness={'s': 1.2} lies outside the s-path: s must be at most 1",
+        ),
+        (
+            {"robustness": "best"},
+            ModelError,
+            "robustness must be a number from 0 to 1, a dict .* 'best'",
+        ),
         ({"robustness": None}, ModelError, "robustness must be a number, got None"),
         ({"robustness": np.nan}, ModelError, "robustness must be finite, got nan"),
         ({"loss": "squared"}, ModelError, "RobustSVC: loss must be one of zero-one, hinge, got"),
@@ -749,8 +846,8 @@ def test_parameters_are_refused_before_any_work(options, error, match):
     ("options", "match"),
     [
         ({"s": -1.0}, "RobustSVR: s must be positive"),
-        ({"robustness": 0.0, "path": "s"}, "robustness=0 lies outside the span of the s-path"),
-        ({"robustness": 2.0}, "robustness=2 lies outside the span of the theta-path"),
+        ({"robustness": {"s": 0.0}, "path": "s"}, "robustness={'s': 0} lies outside the s-path"),
+        ({"robustness": 2.0}, "robustness must lie between 0 .*got 2"),
     ],
 )
 def test_parameters_of_regression(options, match):
@@ -762,7 +859,6 @@ def test_parameters_of_regression(options, match):
     ("data", "match"),
     [
         ((X, np.ones(30)), r"RobustSVC: y has one class \(1.0\)"),
-        ((X, np.arange(30) % 3), "Only binary classification is supported"),
         ((X, np.linspace(0, 1, 30)), "Unknown label type"),
         ((np.where(X[0, 0] == X, np.nan, X), Y), "NaN"),
         ((X[:20], Y), "inconsistent numbers of samples"),
@@ -805,13 +901,13 @@ BOTH_KINDS = pytest.mark.parametrize("estimator", [RobustSVC, RobustSVR, RobustS
         (objects(Y, _3=None), r"y\[3\] is None: a row without a (label|target); drop such"),
         ([None, *Y[1:].tolist()], r"y\[0\] is None: a row without"),
         (objects(NAMES, _2=None), r"y\[2\] is None: a row without"),
-        (objects(NAMES, _2=np.nan), r"y\[2\] is nan: a row without"),
+        (objects(NAMES, _2=np.nan), r"y\[2\] is NaN: a row without"),
         (objects(Y, _5=pd.NA), r"y\[5\] is <NA>: a row without"),
         (
             pd.Series(NAMES, dtype="string").where(np.arange(30) != 4),
             r"y\[4\] is (<NA>|nan): a row",
         ),
-        (pd.DataFrame({"y": objects(NAMES, _7=None)}), r"y\[7\] is (None|nan): a row"),
+        (pd.DataFrame({"y": objects(NAMES, _7=None)}), r"y\[7\] is (None|NaN): a row"),
         (objects(Y, _3="yes"), r"y mixes types: y\[0\] is -?1.0 and y\[3\] is 'yes'; give every"),
         (objects(NAMES, _3=1.5), r"y mixes types: y\[0\] is '\w+' and y\[3\] is 1.5"),
     ],
@@ -941,7 +1037,7 @@ def test_use_before_fit_and_wrong_feature_counts(kind):
 def test_too_few_rows_to_hold_some_out():
     with pytest.warns(UserWarning, match="too few rows to hold some out"):
         machine = RobustSVC().fit([[0.0], [1.0]], [0, 1])
-    assert machine.robustness_ == 1.0
+    assert machine.robustness_ == 0.0
     assert machine.validation_curve_ is None
     with pytest.warns(UserWarning, match="too few rows"):
         RobustSVR().fit([[0.0]], [1.0])
@@ -991,16 +1087,34 @@ def test_the_first_value_of_a_path_is_the_plain_machine(kind, way):
     start = machine.path_.traced[0]
     for t in (start, np.nextafter(start, np.inf), np.nextafter(start, -np.inf)):
         if way == "s" or t <= 1.0:
-            moved = machine.at(t)
+            moved = machine.at({way: t})
             assert moved.intercept_[0] == machine.path_.intercept(start, "before")
             np.testing.assert_array_equal(
                 moved.support_, np.flatnonzero(machine.path_.alpha(start, "before"))
             )
 
 
-def test_verbose_shows_a_bar(capsys):
-    RobustSVC(verbose=True, robustness=0.5).fit(X, Y)
-    assert "theta" in capsys.readouterr().err
+@pytest.mark.parametrize("verbose", [True, 1])
+def test_verbose_shows_a_bar(capsys, verbose):
+    RobustSVC(verbose=verbose, robustness=0.5).fit(X, Y)
+    assert capsys.readouterr().err.count("theta 100%") == 1
+    # "auto" traces a second path, without the rows held out.
+    RobustSVC(verbose=verbose).fit(X, Y)
+    assert capsys.readouterr().err.count("theta 100%") == 2
+    RobustSVC(verbose=0).fit(X, Y)
+    assert capsys.readouterr().err == ""
+
+
+def test_verbose_without_tqdm_is_a_line_before_and_after(capsys, monkeypatch):
+    monkeypatch.setattr(showing, "find_spec", lambda name: None)
+    RobustSVC(verbose=1).fit(X, Y)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "RobustSVC: the path of 30 rows ... (install tqdm for a bar)"
+    assert lines[1].startswith("RobustSVC: the path of 30 rows: ")
+    assert "robustness by 8 rows held out" in lines[2]
+    assert len(lines) == 4
+    RobustSVCCV(verbose=1, Cs=(0.1, 1.0), cv=3).fit(X, Y)
+    assert "RobustSVCCV: 2 machines, 3 folds: " in capsys.readouterr().err
 
 
 def test_the_base_is_abstract():

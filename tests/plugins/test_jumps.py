@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import attrs
 import numpy as np
 import pytest
 from problems import Case, case, sample_points
 
-from homotopy import Path
+from homotopy import Homotopy, Path
+from homotopy.tracing.sides import Sides
+from homotopy.tracker import Tolerances
+from homotopy_plugins import EpsilonRamp, HingeRamp, HuberRamp, LADRamp, TruncatedQuadratic
 
 PROBLEMS = [
     case(
@@ -219,3 +223,75 @@ def test_auto_is_the_homotopy_where_nothing_goes_wrong():
         auto, plain = problem.trace(), problem.trace(d_step="homotopy")
         np.testing.assert_array_equal(auto.breakpoints, plain.breakpoints)
         assert {j.solver for j in auto.jumps} == {"homotopy"}
+
+
+# ---------------------------------------------------------------------- a crowd crosses as a whole
+
+
+def _at_once(most: int) -> Tolerances:
+    """Tolerances with which more coordinates than `most` cross a jump as a whole."""
+    patience = attrs.evolve(Tolerances().patience, crowd=most)
+    return attrs.evolve(Tolerances(), patience=patience)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (HingeRamp, {"path": "theta"}),
+        (HingeRamp, {"path": "s"}),
+        (LADRamp, {"path": "s", "s_stop": 0.3}),
+        (LADRamp, {"path": "theta", "s": 1.0}),
+        (EpsilonRamp, {"path": "s", "epsilon": 0.1, "s_stop": 0.5}),
+        (HuberRamp, {"path": "s", "delta": 0.2, "s_stop": 0.8}),
+        (TruncatedQuadratic, {"path": "s", "s_stop": 0.5}),
+    ],
+)
+def test_every_jump_can_be_crossed_as_a_whole(kind, options, seed, kernel):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    X = X if seed else np.round(X)
+    labels = np.where(X[:, 0] + 0.7 * rng.normal(size=60) > 0.0, 1, -1)
+    y = labels if kind is HingeRamp else X[:, 0] + rng.standard_t(2, size=60)
+    model = kind(X, y, C=1.0, kernel=kernel, fit_intercept=True, **options)
+    path = Homotopy(model, tolerances=_at_once(0)).trace()
+    assert path.complete
+    assert path.certify().ok
+    assert {jump.solver for jump in path.jumps} <= {"convex"}
+    assert all(
+        jump.objective_after <= jump.objective_before + 1e-9 * abs(jump.objective_before)
+        for jump in path.jumps
+    )
+    assert bool(path.jumps) == bool(Homotopy(model).trace().jumps)
+
+
+def test_rows_that_appear_with_both_labels_cross_together():
+    """At s = -1 every row with the rarer label of its kind is on the jump corner."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(0, 2, size=(40, 6)).astype(float), 30, axis=0)
+    y = np.where(rng.random(len(X)) < 0.7, 1, -1)
+    for C in (0.01, 0.1, 1.0):
+        model = HingeRamp(X, y, C=C, kernel="linear", path="s", fit_intercept=True)
+        path = Homotopy(model).trace()
+        assert path.complete
+        assert path.certify().ok
+        assert [jump.solver for jump in path.jumps] == ["convex"]
+        assert path.jumps[0].flipped.size > 256
+        few = Homotopy(model, tolerances=_at_once(10**6)).trace()
+        last = path.traced[1]
+        assert path.objective(last) == pytest.approx(few.objective(last), rel=1e-9)
+
+
+def test_sides_are_where_the_corner_leaves_a_response():
+    corner = np.array([[-1.0, 1.0]] * 4)
+    jump = np.array([[True, False]] * 4)
+    sides = Sides.of(np.array([0, 1, 2, 1]), jump)
+    assert sides.first.tolist() == [0, 1, 1, 1]
+    assert sides.last.tolist() == [0, 2, 2, 2]
+    u, near = np.array([-2.0, -1.0, 0.5, -1.0]), np.full(4, 1e-6)
+    moving = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    now = sides.at(u, near, corner, moving)
+    assert now.first.tolist() == [0, 0, 1, 1]
+    back = sides.at(u, near, corner, -moving)
+    assert back.first.tolist() == [0, 1, 1, 1]

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from homotopy import DataError, Homotopy, ModelError, TraceError, TraceInterrupted
 from homotopy_plugins import HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR, RobustSVRCV
+from homotopy_plugins.estimators import showing
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
 PATHS = pytest.mark.parametrize("way", ["theta", "s"])
@@ -105,7 +106,7 @@ def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way
         threshold = results["threshold"][row]
         options = {"C": params["C"], "gamma": params["gamma"], "path": way, "fit_intercept": True}
         options["s_stop" if (kind, way) == ("lad", "s") else "s"] = threshold
-        t, side = params["robustness"], search.validation_curves_[row].best.side
+        t, side = results[way][row], search.validation_curves_[row].best.side
         values, found = [], []
         for k, (kept, held) in enumerate(cv.split(X, y)):
             model = (HingeRamp if kind == "hinge" else LADRamp)(X[kept], y[kept], **options)
@@ -130,7 +131,7 @@ def test_the_choice_is_the_best_of_all_values_of_the_grid_and_the_path(kind, way
     best = search.best_index_
     assert search.best_score_ == results["mean_test_score"].max()
     assert results["rank_test_score"][best] == 1
-    assert search.best_params_ == results["params"][best]
+    assert search.best_params_ == pytest.approx(results["params"][best], abs=1e-9)
     assert (search.C_, search.gamma_) == (search.best_params_["C"], search.best_params_["gamma"])
     assert search.n_splits_ == 3
 
@@ -149,7 +150,7 @@ def test_the_fitted_machine_is_the_one_of_the_best_parameters(kind, way):
     )
     np.testing.assert_array_equal(search.outliers_, alone.outliers_)
     assert len(search.audit(5)) == 5
-    assert search.at(search.path_.traced[0]).robustness_ == search.path_.traced[0]
+    assert search.at(0).t_ == search.path_.traced[0]
 
 
 @PATHS
@@ -197,9 +198,8 @@ def test_one_standard_error_of_the_folds(kind, way):
     curve = search.validation_curve_
     chosen = curve.earliest(curve.minimum + search.standard_error_)
     at_start = chosen.t == curve.traced[0] and chosen.side == "before"
-    assert search.robustness_ == (search.path_.traced[0] if at_start else chosen.t)
-    sign = -1.0 if way == "theta" or kind == "lad" else 1.0
-    assert sign * search.robustness_ <= sign * best.robustness_ + 1e-12
+    assert search.t_ == (search.path_.traced[0] if at_start else chosen.t)
+    assert search.robustness_ <= best.robustness_ + 1e-12
     alone = MACHINE[kind](path=way, **search.best_params_).fit(X, y)
     np.testing.assert_allclose(search.predict(X), alone.predict(X), rtol=0, atol=1e-7)
     means = np.mean([fold.coefficients[0, 0] for fold in search.fold_curves_])
@@ -211,8 +211,9 @@ def test_ties_go_to_the_middle_of_the_best_interval():
     search = RobustSVCCV(Cs=(1.0,), cv=folds("hinge")).fit(X, y)
     curve = search.validation_curve_
     first, last = search.cv_results_["robustness_from"][0], search.cv_results_["robustness_to"][0]
-    assert search.robustness_ == 0.5 * (first + last)
-    assert (first, last) == max(curve.intervals, key=lambda i: abs(i[1] - i[0]))
+    assert search.robustness_ == pytest.approx(0.5 * (first + last))
+    widest = max(curve.intervals, key=lambda i: abs(i[1] - i[0]))
+    assert (first, last) == (1.0 - widest[0], 1.0 - widest[1])
 
 
 def test_results_are_a_table_as_of_grid_search():
@@ -331,7 +332,39 @@ def test_a_dask_cluster_does_what_one_process_does():
 def test_verbose_shows_a_bar_over_the_grid(capsys):
     X, y = problem("hinge")
     RobustSVCCV(Cs=(1.0,), cv=folds("hinge"), verbose=True).fit(X, y)
-    assert "paths 100%" in capsys.readouterr().err
+    assert "RobustSVCCV: 1 machine, 3 folds 100%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_the_bar_moves_with_every_path(monkeypatch, jobs):
+    moves = []
+
+    class Bar:
+        def __init__(self, name, total):
+            self.total = total
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            moves.append(("of", self.total))
+
+        def update(self, steps):
+            moves.append(steps)
+
+    def bar(name, total):
+        # That of the last path is left to tqdm.
+        return Bar(name, total) if "folds" in name else original(name, total)
+
+    original = showing.progress.progress_bar
+    monkeypatch.setattr(showing.progress, "progress_bar", bar)
+    X, y = problem("hinge")
+    RobustSVCCV(Cs=COSTS, cv=folds("hinge"), verbose=1, n_jobs=jobs).fit(X, y)
+    *steps, of = moves
+    assert of == ("of", 12)
+    assert sum(steps) == 12
+    if jobs is None:
+        assert steps == [1] * 12
 
 
 # ---------------------------------------------------------------------- bad input

@@ -341,6 +341,12 @@ def test_ugly_signals_are_solved_or_declined():
     assert len(hostile(range(60))) <= 1
 
 
+def test_large_bends_that_cancel_leave_no_polynomial_behind():
+    y, options = ugly(146)
+    path = certified(TrendFilter(y, **options))
+    assert max(offence(path, y, lam, **options) for lam in places(path, 8)) < 1e-10
+
+
 @pytest.mark.slow
 def test_many_ugly_signals_are_solved_or_declined():
     assert len(hostile(range(300))) <= 6

@@ -222,7 +222,7 @@ def test_before_its_beginning_an_s_path_is_the_plain_machine():
         ({"y": np.ones((5, 2))}, DataError, "got shape \\(5, 2\\)"),
         ({"X": np.ones((5, 7))}, DataError, "X has 7 columns, the model has 3 features"),
         ({"sample_weight": np.ones(4)}, DataError, "sample_weight has shape \\(4,\\)"),
-        ({"sample_weight": np.zeros(5)}, DataError, "not all of it 0"),
+        ({"sample_weight": np.zeros(5)}, DataError, "at least one above 0"),
         ({"sample_weight": "much"}, DataError, "must be numeric"),
     ],
 )

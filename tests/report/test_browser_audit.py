@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path as File
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from test_browser import browser  # noqa: F401
 
 from homotopy_plugins import AuditReport, audit
+from homotopy_plugins.auditing.groups import Group
 
 SCRIPT = "<script>document.title = 'taken over'</script>"
 
@@ -104,6 +106,24 @@ def test_it_shows_what_the_report_says(show, report):
     assert len(names(page)) == 160
 
 
+def test_on_a_laptop_nothing_is_cut_off(show):
+    page = show(width=1280)
+    cut = "cells => cells.filter(c => c.scrollWidth > c.clientWidth).map(c => c.textContent)"
+    assert page.locator("#row td.among").evaluate_all(cut) == []
+    assert page.locator("#row .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_many_groups_do_not_hide_the_rows(show, report):
+    group = Group(np.arange(5), "short", "tall", 0.9, 0.8, ("height 150 to 160",))
+    page = show(shown=attrs.evolve(report, groups=(group,) * 43))
+    assert page.locator("#groups > ul li").count() == 5
+    more = page.locator("#groups details")
+    assert more.locator("summary").inner_text() == "38 more groups"
+    assert not more.locator("li").first.is_visible()
+    more.locator("summary").click()
+    assert more.locator("li").first.is_visible()
+
+
 def test_filters_sorting_and_search(show, report):
     page = show()
     page.select_option("#which", "all")
@@ -118,7 +138,7 @@ def test_filters_sorting_and_search(show, report):
     assert len(names(page)) == int((towns == "Oslo").sum())
     page.fill("#search", "nothing is like that")
     assert names(page) == []
-    assert "No row is like that" in page.inner_text("#list")
+    assert "No rows match" in page.inner_text("#list")
 
 
 def test_keys_decide_and_the_browser_keeps_it(show, report, tmp_path):
@@ -144,15 +164,15 @@ def test_keys_decide_and_the_browser_keeps_it(show, report, tmp_path):
     page.click("#clear")
     assert "2 wrong" in page.inner_text("#count")
     page.click("#clear")
-    assert page.inner_text("#count") == "nothing decided yet"
+    assert page.inner_text("#count") == "no decisions yet"
 
 
 def test_where_nothing_can_be_said_there_is_an_order_and_no_chance(show, hopeless):
     page = show(shown=hopeless)
-    assert "cannot be said" in page.inner_text("#sentence")
-    assert page.inner_text("#trust").startswith("Red: no number is given")
+    assert "We cannot say how many" in page.inner_text("#sentence")
+    assert page.inner_text("#trust").startswith("Red: no estimate is given")
     assert len(names(page)) == 200
-    assert "chance" not in page.inner_text("#row")
+    assert "likely to be wrong" not in page.inner_text("#row")
     assert "undefined" not in page.inner_text("body")
     assert not page.is_visible("#group")
 
@@ -165,6 +185,14 @@ def test_a_target_has_a_value_and_no_label(show, amounts, tmp_path):
     assert page.input_value("#corrected") == ""
     page.keyboard.press("w")
     assert exported(page, tmp_path)[0]["corrected"] == ""
+
+
+def test_the_right_label_is_never_the_one_it_has(show, report, tmp_path):
+    columns = report.columns | {"predicted_label": report.columns["given_label"]}
+    page = show(shown=attrs.evolve(report, columns=columns))
+    page.keyboard.press("w")
+    (kept,) = exported(page, tmp_path)
+    assert {kept["given"], kept["corrected"]} == {"short", "tall <b>"}
 
 
 def test_a_label_of_ones_own(show, tmp_path):

@@ -341,7 +341,7 @@ def test_a_classifier_shows_its_rows():
     assert columns["suggested label"]["cells"] == machine.predict(X[rows]).tolist()
     assert columns["left"]["cells"] == pytest.approx(X[rows, 0].tolist(), rel=1e-5)
     assert f"{suspected.size} rows are outliers" in data["table"]["text"]
-    assert data["mark"]["t"] == machine.robustness_
+    assert data["mark"]["t"] == machine.t_
     assert chart(data, "line")["best"]["t"] == machine.validation_curve_.best.t
     assert data["certificate"]["how"] == "machine.path_.certify()"
     assert set(data["field"]["classes"]) == {"yes ☀", "no"}
@@ -352,7 +352,7 @@ def test_the_boundary_is_that_of_the_machine():
     import base64
 
     X, y = blobs(60)
-    machine = RobustSVC(C=5.0, gamma=0.5, robustness=0.0).fit(X, y)
+    machine = RobustSVC(C=5.0, gamma=0.5, robustness=1.0).fit(X, y)
     field = content(machine.report())["field"]
     size = field["columns"] * field["lines"]
     frames = np.frombuffer(base64.b64decode(field["values"]), "<i2").reshape(-1, size)
@@ -433,7 +433,7 @@ def test_sparse_rows():
 
 def test_nobody_suspected():
     X = np.array([[-2.0], [-1.5], [-1.0], [1.0], [1.5], [2.0]])
-    machine = RobustSVC(kernel="linear", robustness=0.0).fit(X, [0, 0, 0, 1, 1, 1])
+    machine = RobustSVC(kernel="linear", robustness=1.0).fit(X, [0, 0, 0, 1, 1, 1])
     data = content(machine.report())
     assert "No row is an outlier anywhere" in data["table"]["text"]
     assert len(data["table"]["rows"]) == 6
@@ -441,7 +441,7 @@ def test_nobody_suspected():
 
 def test_the_table_is_limited_and_says_of_how_many():
     X, y = blobs(80)
-    machine = RobustSVC(C=5.0, gamma=0.5, robustness=0.0).fit(X, y)
+    machine = RobustSVC(C=5.0, gamma=0.5, robustness=1.0).fit(X, y)
     data = content(machine.report(top=4))
     assert len(data["table"]["rows"]) == 4
     assert "the 4 most suspicious are shown" in data["table"]["text"]
@@ -462,11 +462,11 @@ def test_wrong_names_and_rows_are_refused():
 
 def test_the_page_begins_at_the_machine_and_on_its_side():
     X, y = blobs(60)
-    machine = RobustSVC(C=5.0, gamma=0.5, path="s", robustness=-0.5).fit(X, y)
+    machine = RobustSVC(C=5.0, gamma=0.5, path="s", robustness={"s": -0.5}).fit(X, y)
     jump = machine.path_.jumps[1].t
-    assert content(machine.at(jump).report(certify=False))["mark"]["side"] == "after"
+    assert content(machine.at({"s": jump}).report(certify=False))["mark"]["side"] == "after"
     start = machine.path_.traced[0]
-    mark = content(machine.at(start - 1.0).report(certify=False))["mark"]
+    mark = content(machine.at({"s": start - 1.0}).report(certify=False))["mark"]
     assert mark["t"] == start
     assert mark["side"] == "before"
 
@@ -589,7 +589,7 @@ def test_jumps_that_are_not_marked_are_steps_all_the_same():
     data = content(path_content(path, certify=False, sizes=PageSizes(jumps=5)).report())
     assert len(data["jumps"]) == 5
     assert data["jumpCount"] == 40
-    assert any("The 5 largest of 40 jumps" in note for note in data["notes"])
+    assert any("Only the 5 largest of 40 jumps" in note for note in data["notes"])
     values = chart(data, "objective")["values"]
     for k in (3, 17, 33):
         assert values[k][0] == pytest.approx(path._objective_on(k, data["start"][k]), rel=1e-12)

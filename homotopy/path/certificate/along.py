@@ -1,4 +1,4 @@
-"""alpha, b and the named pieces at one place of a path after the other: the compiled loop."""
+"""alpha, b and the named pieces from place to place along a path: the compiled loop."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Here", "Recorded", "Rows", "enter"]
 
 
 class Recorded(NamedTuple):
-    """What a path has recorded: alpha of the active coordinates of each segment, the coordinates
-    that change their piece at its start; level, rate and bend of every slope; the jumps passed at
-    each slope."""
+    """The record of a path: alpha of the active coordinates of each segment, the coordinates that
+    change piece at its start; level, rate and bend of every slope; the number of jumps left of each
+    slope."""
 
     offset: Any
     active: Any
@@ -30,8 +30,8 @@ class Recorded(NamedTuple):
 
 
 class Here(NamedTuple):
-    """Where the walk is: the pieces, alpha on flat ones (level and rate), the number of changes
-    made, and alpha and pieces of the place before."""
+    """The present position: the pieces, alpha on flat ones (level and rate), the number of changes
+    applied, and alpha and pieces of the previous place."""
 
     piece: Any
     flat: Any
@@ -41,9 +41,9 @@ class Here(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is found: alpha, one row for each point; the pieces named at each place, the row of
-    alpha that it has (`base`), whether alpha is the same as at the place before, and whether a
-    coordinate changes branch there."""
+    """The output: alpha, one row per point; for each place the named pieces, its row of alpha
+    (`base`), whether alpha equals that of the previous place, and whether a coordinate changes
+    branch there."""
 
     alpha: Any
     named: Any
@@ -54,10 +54,10 @@ class Rows(NamedTuple):
 
 @njit(**OUTER)
 def enter(path, here, segment, t, weight, same, out):  # type: ignore[no-untyped-def]
-    """alpha and the pieces at one place after the other: t of a segment, `weight` along it.
+    """Compute alpha and the pieces at each place: t of a segment, `weight` along it.
 
-    `same` are places where the segment before has just ended, with the same b.  Where alpha is the
-    same as at the place before as well, the row is not kept again.
+    `same` marks places where the previous segment has just ended, with the same b.  If alpha is
+    also unchanged there, its row is not stored again.
     """
     piece, flat, rows = here.piece, here.flat, 0
     for k in range(segment.size):

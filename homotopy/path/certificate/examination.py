@@ -1,7 +1,7 @@
-"""Walks along a path, place by place, and records which conditions hold.
+"""Walk along a path, place by place, and record which conditions hold.
 
-Where two segments meet, alpha and b are usually the same numbers on both sides; such a point is
-computed once, and on its other side only coordinates that changed their piece are checked again.
+Where two segments meet, alpha and b are usually the same numbers on both sides.  Such a point is
+computed once, and on its other side only the coordinates that changed piece are checked again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from homotopy.path.jump_record import JumpRecord
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["certify", "examine", "proven_part", "proven_until"]
+__all__ = ["certify", "examine", "holds", "proven_part", "proven_until"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -35,14 +35,14 @@ CHECKS = (
     "polyline", "border", "gap", "objective", "continuity", "jumps", "corners", "curvature",
 )  # fmt: skip
 SIDES = ("before", "after")
-# Places of one product with Q: this many numbers, but no fewer and no more places than these.
+# Numbers in one product with Q, and the fewest and most places it covers.
 NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
-# Numbers of one array of corners (half a megabyte stays in the cache).
+# Numbers in one array of corners (half a megabyte stays in the cache).
 IN_CACHE = 65536
-# `Path.objective` is called at no more places than this, because each call takes a product; on a
-# short path at one in this many places.
+# Most places at which `Path.objective` is called, because each call takes a product; on a short
+# path, one place in `ONE_IN`.
 OBJECTIVES, ONE_IN = 32, 16
-# How many of the largest jumps a sample looks at.
+# How many of the largest jumps a sample covers.
 JUMPS = 2
 
 
@@ -52,8 +52,8 @@ def certify(
     at: npt.ArrayLike | None = None,
     sample: int | None = None,
 ) -> Certificate:
-    """Check `path` at both ends of every segment, which proves all of it; or the conditions at the
-    values `at`, or at about `sample` places, alone."""
+    """Check `path` at both ends of every segment, which proves all of it; or only at the values
+    `at`, or at about `sample` places."""
     _positive(tol)
     if at is not None and sample is not None:
         raise PathError("certify: give either at or sample, not both")
@@ -72,9 +72,17 @@ def certify(
     return examination.certificate()
 
 
+def holds(path: Path, tol: float = 1e-8) -> bool:
+    """Whether the whole of `path` passes.  `Path.objective`, which takes no part in tracing, is not
+    compared with the integral."""
+    examination = Examination(path, tol)
+    examination.whole(objectives=False)
+    return examination.certificate().ok
+
+
 def examine(path: Path, points: int = 16, tol: float = 1e-8) -> Certificate:
     """Check a sample of `path` with about `points` products: the first and the last segment, some
-    evenly between them, both sides of the largest jumps.  The same sample each time."""
+    evenly spaced between them, and both sides of the largest jumps.  Deterministic."""
     _positive(tol)
     if points < 1:
         raise PathError(f"certify: sample must be a positive number of points, got {points!r}")
@@ -85,8 +93,8 @@ def examine(path: Path, points: int = 16, tol: float = 1e-8) -> Certificate:
 
 
 def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
-    """The number of segments, from the first on, that pass by themselves; `strict` where it is
-    known that something is wrong (see `Known`)."""
+    """Return the number of leading segments that pass on their own; use `strict` if the path is
+    known to be wrong somewhere (see `Known`)."""
     _positive(tol)
     count = len(path.segments)
     while count:
@@ -96,13 +104,13 @@ def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
         failed = [t.failed for t in examination.tallies.values() if t.failed is not None]
         if not failed:
             break
-        # Later segments influence the scales: check again without them.
+        # Later segments influence the scales, so check again without them.
         count = min(failed)
     return count
 
 
 def proven_part(path: Path, tol: float = 1e-8, strict: bool = False) -> Path | None:
-    """`path` as far as it is proven: itself, a part of it marked as failed, or None."""
+    """Return the proven part of `path`: all of it, a leading part marked as failed, or None."""
     count = proven_until(path, tol, strict)
     if count == len(path.segments):
         return path
@@ -125,7 +133,7 @@ def _values(at: npt.ArrayLike) -> Array:
 
 
 def _sample(path: Path, points: int) -> Places:
-    """Both ends of some segments, what lies beyond these ends, both sides of the largest jumps."""
+    """Choose both ends of some segments, their neighbours, and both sides of the largest jumps."""
     s = path.segments
     falls = np.array([jump.objective_before - jump.objective_after for jump in path.jumps])
     largest = np.argsort(-falls, kind="stable")[:JUMPS].tolist()
@@ -143,18 +151,18 @@ def _sample(path: Path, points: int) -> Places:
 
 
 def _along(path: Path, t: npt.ArrayLike) -> Array:
-    """t so that it grows in the direction of travel."""
+    """Return t with the sign that makes it grow in the direction of travel."""
     start, stop = path.traced
     return np.asarray(t, dtype=float) * (1.0 if stop >= start else -1.0)
 
 
 class Examination:
-    """Keeps the tallies of one path."""
+    """The examination of one path: its tallies and what they need."""
 
     def __init__(self, path: Path, tol: float, strict: bool = False) -> None:
         self.path, self.problem, self.tol = path, path.problem, tol
         self.tolerances = CertificateTolerances()
-        # A path with infinite numbers must fail, not warn.
+        # A path with infinite numbers must fail without NumPy warnings.
         with np.errstate(all="ignore"):
             self.known = Known.of(path, self.tolerances, strict)
         self.target = Affine.of(path.model.border_target)
@@ -172,26 +180,26 @@ class Examination:
         self.since: tuple[int, dict[int, float]] = (-1, {})
 
     def certificate(self) -> Certificate:
-        """The outcome."""
+        """Return the outcome."""
         left_out = {"curvature"} if self.problem.gram.semidefinite else set()
         asked = [name for name in self.tallies if name not in left_out]
         return Certificate(tuple(self.tallies[name].check(name) for name in asked), self.tol)
 
-    # ------------------------------------------------------------------ where to look
+    # ------------------------------------------------------------------ which places
 
-    def whole(self, until_failure: bool = False) -> None:
-        """Every condition, on the whole path."""
+    def whole(self, until_failure: bool = False, objectives: bool = True) -> None:
+        """Check every condition on the whole path (`Path.objective` only with `objectives`)."""
         self.span()
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
-        objectives = min(4 + len(places) // ONE_IN, OBJECTIVES)
-        self.look_at(places, objectives, until_failure)
+        some = min(4 + len(places) // ONE_IN, OBJECTIVES) if objectives else 0
+        self.look_at(places, some, until_failure)
         for t in sorted(set(self.jumps) - self.seen):
-            # The path does not break where a jump is recorded.
+            # A recorded jump where the path does not break.
             if not until_failure:
                 self.tallies["jumps"].add(np.inf, t, 0)
 
     def look_at(self, places: Places, objectives: int, until_failure: bool = False) -> None:
-        """The conditions at `places`, and between those that follow each other."""
+        """Check the conditions at `places`, and between consecutive ones."""
         measured = np.zeros(len(places), bool)
         measured[np.linspace(0, len(places) - 1, objectives).astype(int)] = True
         walk, follows = Walk(self.path), places.follow(self.path)
@@ -209,7 +217,7 @@ class Examination:
                     self._curvature(k)
 
     def span(self) -> None:
-        """Segments follow each other, from the start of the span to its end."""
+        """Check that segments follow each other from the start of the span to its end."""
         path, s, tally = self.path, self.path.segments, self.tallies["continuity"]
         along = _along(path, np.stack([s.start, s.stop], axis=1))
         wrong = ~(along[:, 0] <= along[:, 1])
@@ -223,8 +231,8 @@ class Examination:
             tally.add(np.inf, path.traced[1], len(s) - 1)
 
     def _begins_at(self, start: float) -> bool:
-        """Whether the path begins where the model says; if that is at an infinite t, nothing may
-        have met a jump on the way in from there."""
+        """Whether the path begins where the model says.  If that is an infinite t, no coordinate
+        may have met a jump between there and the first t."""
         declared = self.problem.start
         if np.isfinite(declared):
             return start == declared
@@ -238,22 +246,22 @@ class Examination:
         return True
 
     def _end(self, start: float) -> float:
-        """Where the span ends that begins at `start`."""
+        """Return the end of the span that begins at `start`."""
         if np.isfinite(self.problem.start):
             return self.problem.stop
         if start == self.path.span[1]:
-            # Nothing to trace: the jump reaches no response before the end of the span.
+            # Nothing to trace: no jump meets a response before the end of the span.
             return start
         return float(self.path.model.resolve_span(start)[1])
 
-    # ------------------------------------------------------------------ everything anew
+    # ------------------------------------------------------------------ at each place
 
     def _stretch(self, stretch: Stretch, measured: Bools) -> None:
         alpha, base = np.ascontiguousarray(stretch.alpha.T), stretch.base
         w = np.ascontiguousarray(self.problem.gram.matmat(alpha).T)
         jumps = np.isin(stretch.places.t, self.times)
         moved = np.append(stretch.follows & ~stretch.equal, True)
-        # Places at which more is checked than everywhere.
+        # Places that need more than the usual checks.
         kept = jumps | measured | moved[:-1] | moved[1:]
         wanted = np.zeros(len(w), bool)
         wanted[base[kept]] = True
@@ -279,7 +287,7 @@ class Examination:
         self.tallies["continuity"].add_each(np.zeros(len(quiet)), quiet.t, quiet.segment)
 
     def _conditions(self, stretch: Stretch, points: Points, here: Index) -> None:
-        """Every (u_i, alpha_i) on its piece, the border equations, the duality gap."""
+        """Check that every (u_i, alpha_i) is on its piece, the border equations, the gap."""
         places, n = points.places, points.found.u.shape[1]
         names = {"polyline": (loops.FAR, n), "gap": (loops.GAP, 1)}
         if points.given.b.shape[1]:
@@ -287,14 +295,14 @@ class Examination:
         for name, (column, count) in names.items():
             residuals = points.found.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
-        # Coordinates that change their piece where nothing else changes must be on the new one too.
+        # Coordinates that change piece at an unchanged point must be on the new piece too.
         again = here[here != stretch.fresh[stretch.base[here]]]
         places = stretch.places.part(again)
         self.tallies["polyline"].add_each(points.found.renamed[again], places.t, places.segment, n)
 
     def _stated(self, places: Places, follows: Bools, batch: int) -> None:
-        """The conditions of the problem as its author states it: seen twice, because what rounding
-        leaves of a condition depends on how large its numbers are anywhere on the path."""
+        """Check the problem as its author states it, in two passes: the rounding error of a
+        condition depends on its largest numbers anywhere on the path."""
         statement = Statement(self.path.model, self.tolerances.rounded)
         if statement.silent:
             return
@@ -310,7 +318,7 @@ class Examination:
                     tally.add_each(residuals, at.t, at.segment, count)
 
     def _target(self, t: Array) -> Array:
-        """e at each t, the size of its terms, and how large they are on the span."""
+        """Return e at each t, the size of its terms, and their size on the whole span."""
         e, shape = self.target, (t.size, self.problem.border.shape[1])
         const, rate, span = (
             np.abs(e.const),
@@ -324,7 +332,7 @@ class Examination:
     # ------------------------------------------------------------------ from place to place
 
     def _keep(self, point: Place, measured: bool, jumps: bool, moved: bool) -> None:
-        """The objective, junctions and jumps."""
+        """Check the objective, the junction or the jump at a place."""
         if measured:
             self._objective(point)
         if jumps:
@@ -334,7 +342,7 @@ class Examination:
         self.previous = point
 
     def _objective(self, p: Place) -> None:
-        """`Path.objective` is the integral."""
+        """Check that `Path.objective` equals the integral along the polylines."""
         for side in SIDES:
             if p.absolute and self.path._locate(p.t, side)[0] == p.segment:
                 value = self.path._objective_on(p.segment, p.t)
@@ -343,7 +351,7 @@ class Examination:
                 return
 
     def _crossing(self, points: Points, stretch: Stretch, place: int, row: int) -> None:
-        """Coordinates change branch only at recorded jumps."""
+        """Check that coordinates change branch only at recorded jumps."""
         before = stretch.named[place - 1] if place else stretch.before
         old, new = self.passed[before // 2], self.passed[stretch.named[place] // 2]
         i = np.flatnonzero(old != new)
@@ -354,7 +362,7 @@ class Examination:
             self.tallies["jumps"].add(np.inf, t, k)
 
     def _junction(self, last: Place, p: Place) -> None:
-        """w and the objective go on from the segment before."""
+        """Check that w and the objective continue from the previous segment."""
         (old, w, _, scale), (new, other, _, wide) = last.rows(), p.rows()
         scale, change, step = np.maximum(scale, wide), new - old, other - w
         border, tolerances = self.problem.border / scale[:, None], self.tolerances
@@ -362,14 +370,14 @@ class Examination:
         if abs(float(change @ step)) <= tolerances.null * float(
             change**2 @ self.problem.gram.sizes
         ):
-            # A direction null to rounding: w is known to the root of that only.
+            # The direction is null up to rounding: w is known only to the square root of that.
             move = 0.0
         fall = abs(p.objective - last.objective) / max(p.size, last.size)
         self.tallies["continuity"].add(max(move, fall), p.t, p.segment, 0)
 
     def _curvature(self, k: int) -> None:
-        """The objective in alpha bends upwards on segment k, whichever way those on knots and
-        slanted pieces move."""
+        """Check that the objective in alpha curves upwards on segment k, in every direction that
+        the coordinates on knots and slanted pieces can move."""
         lines, named = self.problem.polylines, self.path.segments.pieces(k)
         bend = np.where(named % 2 == 0, lines.curvature[np.arange(named.size), named // 2], 0.0)
         active = np.flatnonzero((named % 2 == 1) | (bend > 0.0))
@@ -378,7 +386,7 @@ class Examination:
         extra = np.zeros(active.size)
         np.divide(1.0, bend[active], out=extra, where=bend[active] > 0.0)
         block = self.problem.gram.block(active, active) + np.diag(extra)
-        # Each on its own scale, border included.
+        # Scale each coordinate to 1, border included.
         own = np.sqrt(np.maximum(self.problem.gram.sizes[active] + extra, SMALLEST))
         rows = self.problem.border[active] / own[:, None]
         left, values, _ = np.linalg.svd(rows, full_matrices=True)
@@ -393,11 +401,11 @@ class Examination:
         self.sides = [*self.sides[:1], point]
 
     def _fall(self) -> None:
-        """The objective falls across a jump by at least as much as convexity demands.
+        """Check that the objective falls across a jump by at least what convexity demands.
 
         Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from a
-        point feasible for it: the objective falls by at least half the square of the move. (If the
-        form is not semidefinite, it only has to fall.)
+        point feasible for it, so the objective falls by at least half the square of the move.  (If
+        the form is not semidefinite, it only has to fall.)
         """
         if not self.sides:
             return
@@ -412,16 +420,18 @@ class Examination:
         short = owed - (before.objective - after.objective)
         first = here[0].objective_before - before.objective
         last = here[-1].objective_after - after.objective
-        # Objectives known up to a constant still have a known fall.
+        # Objectives that are known up to a constant still have a known difference.
         recorded = max(abs(first), abs(last)) if before.absolute else abs(first - last)
         off = max(short, recorded, 0.0) / max(before.size, after.size)
-        still = any(jump.moved for jump in here) and np.array_equal(moved, u)
+        # (alpha too: where much cancels in u, a move of it may be less than its rounding.)
+        still = np.array_equal(moved, u) and np.array_equal(new, old)
+        still = still and any(jump.moved for jump in here)
         wrong = still or not self._flipped(before, after, [jump.flipped for jump in here])
         self.tallies["jumps"].add(np.inf if wrong else off, before.t, after.segment)
 
     def _flipped(self, before: Place, after: Place, recorded: list[Index]) -> bool:
-        """Whether those that change branch are those recorded; of several jumps at one t some may
-        have gone back, and a jump without a height may be passed unnoticed."""
+        """Whether the coordinates that change branch are the recorded ones.  Of several jumps at
+        one t some may have been undone, and a jump without height need not be recorded."""
         if before is after:
             return True
         changed = self.passed[before.named // 2] != self.passed[after.named // 2]
@@ -433,7 +443,7 @@ class Examination:
         return not (i.size and before.points.real(before.row, i).any())
 
     def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
-        """Nothing stays on a jump corner all along a segment without being held there."""
+        """Check that no coordinate stays on a jump corner along a segment unless held there."""
         s, places = self.path.segments, stretch.places.part(here)
         brief = self.tolerances.brief * abs(self.path.traced[1] - self.path.traced[0])
         row, k, t = stretch.base[here] - start, places.segment, places.t
@@ -452,8 +462,8 @@ class Examination:
         self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
 
     def _staying(self, near: Index, k: int) -> Index:
-        """Those of `near` (on a corner all along segment k) that have been there for long: on a
-        short segment, one that approaches it slowly looks the same."""
+        """Return those of `near` (on a corner all along segment k) that have been there for long:
+        on a short segment, a coordinate that approaches slowly looks the same."""
         s, (last, since) = self.path.segments, self.since
         begun = since if last == k - 1 else {}
         self.since = k, {i: begun.get(i, float(s.start[k])) for i in near.tolist()}
@@ -463,8 +473,8 @@ class Examination:
 
 
 def _beside_border(move: Array, border: Array, nothing: float) -> float:
-    """The largest of `move` without the multiples of the border columns in it: b makes up for
-    these, and where a column of features is one of them w is known to its rounding only."""
+    """Return the largest entry of `move` beside the border columns: b compensates for multiples of
+    these, and w is known only up to rounding along a feature column that is one of them."""
     if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > nothing:
         move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
     return float(np.abs(move).max())

@@ -21,9 +21,9 @@ Index = npt.NDArray[np.integer[Any]]
 class Holders:
     """Finds the coordinates that hold another on a jump corner.
 
-    i is held where phi_i (with its border row) lies in the span of those on knots: then w and b
-    cannot move u_i and leave all of them where they are.  Rows are taken at length 1, each on its
-    own scale.  The holders found are remembered: while they stay, i is held.
+    i is held if phi_i (with its border row) lies in the span of the rows on knots: then no change
+    of w and b moves u_i while leaving all of these in place.  Rows are scaled to length 1.  The
+    holders found are remembered: as long as they stay on their knots, i is held.
     """
 
     def __init__(self, problem: Problem, tolerances: CertificateTolerances) -> None:
@@ -34,12 +34,12 @@ class Holders:
         self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
         self.told: set[int] = set()
         self.known: dict[int, npt.NDArray[np.int64]] = {}
-        # How often each has been seen on a knot: choosing those that stay saves searching again.
+        # How often each was seen on a knot: choosing those that stay avoids new searches.
         self.stayed = np.zeros(diag.size, np.int64)
 
     def loose(self, points: Points, row: int, near: Index) -> int:
-        """How many of `near` are not held in place by the coordinates standing on knots, each
-        counted once: by then the path has failed."""
+        """Return how many of `near` are not held by the coordinates on knots.  Each is counted
+        once, because one is enough for the path to fail."""
         u, on_knot, count = points.found.u[row], np.zeros(self.own.size, dtype=bool), 0
         near_by = self.tolerances.near
         for knot in points.given.corners[row, ~points.known.declared.jump]:
@@ -63,10 +63,10 @@ class Holders:
 
     def _found(self, i: int, active: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
                ) -> npt.NDArray[np.int64]:  # fmt: skip
-        """Some of `active` that i is in the span of, `chosen` first, or none.
+        """Return some of `active` whose span contains i, `chosen` first, or none.
 
-        Greedily, the one that removes most of what is left of i, updating what is left of all (a
-        Cholesky factor by rows)."""
+        Greedily add the one that removes most of the remainder of i, and update the remainders of
+        all (a Cholesky factor by rows)."""
         held, null_row = self.tolerances.held, self.tolerances.null_row
         try:
             rows = _factor(self._products(chosen, np.append(chosen, i)))
@@ -97,7 +97,7 @@ class Holders:
 
 
 def _factor(products: Array) -> Array:
-    """The rows of the Cholesky factor of the products of some with themselves and others."""
+    """Return the rows of the Cholesky factor, given products of some rows with these and others."""
     if products.shape[0] == 0:
         return products
     square = np.linalg.cholesky(products[:, : products.shape[0]])

@@ -19,17 +19,17 @@ Bools = npt.NDArray[np.bool_]
 
 
 def finite(values: Array) -> Array:
-    """`values`, 0 where infinite."""
+    """Return `values` with infinities replaced by 0."""
     return np.where(np.isfinite(values), values, 0.0)
 
 
 def size(values: Array) -> Array:
-    """``|values|``, 0 where infinite."""
+    """Return ``|values|`` with infinities replaced by 0."""
     return np.abs(finite(values))
 
 
 def fixed(values: Any, kind: Any = np.float64) -> Any:
-    """An array for compiled code to read: of one type, contiguous, read-only."""
+    """Return an array for compiled code to read: of one type, contiguous, read-only."""
     array = np.ascontiguousarray(values, kind).view()
     array.flags.writeable = False
     return array
@@ -37,11 +37,11 @@ def fixed(values: Any, kind: Any = np.float64) -> Any:
 
 @attrs.frozen
 class Declaration:
-    """What a model declares, and how large the terms are that its corners and slopes sum up.
+    """What a model declares, and the size of the terms of its corners and slopes.
 
-    Slopes have the bends `bends`, ``value - bend * u``, and `jump` says which corners are jumps.
+    Slopes are ``value - bend * u`` with the bends `bends`; `jump` says which corners are jumps.
     ``terms[0] + terms[1] * travel`` is ``|const| + |rate * t|`` of each slope or corner, 0 where
-    infinite, at a t that comes from numbers of the size `travel`; one column for each coordinate.
+    infinite, at a t computed from numbers of size `travel`; one column per coordinate.
     """
 
     model: LossModel
@@ -54,7 +54,7 @@ class Declaration:
     def of(
         cls, model: LossModel, n: int, ends: tuple[float, float], tolerances: CertificateTolerances
     ) -> Declaration:
-        """From the polylines at both ends of the path: all is affine in t between them."""
+        """Derive it from the polylines at both ends of the path: all is affine in t between."""
         start, stop = ends
         pieces = tuple(model.polyline(start))
         first, last = np.empty((len(pieces), n)), np.empty((len(pieces), n))
@@ -84,7 +84,7 @@ class Declaration:
         return np.asarray(np.any(self.corner_terms[1] > 0.0, axis=0), dtype=float)
 
     def lines(self, ts: Array) -> tuple[Array, Array]:
-        """Slopes and corners at each of `ts`."""
+        """Return slopes and corners at each of `ts`."""
         parts = 2 * self.jump.size + 1
         slopes = np.empty((ts.size, self.jump.size + 1, self.size))
         corners = np.empty((ts.size, self.jump.size, self.size))
@@ -98,7 +98,7 @@ class Declaration:
         return slopes, corners
 
     def origins(self, ts: Array) -> Array | None:
-        """Where the model says that each loss is zero, or None: where it is least."""
+        """Return where the model says that each loss is zero, or None for its minimum."""
         declared = [self.model.loss_origin(t) for t in ts.tolist()]
         if declared[0] is None:
             return None

@@ -1,7 +1,7 @@
-"""The loops of the certificate: all coordinates of one point after the other, in few passes.
+"""The loops of the certificate over all coordinates of each point.
 
-Sums over the coordinates decide on the scales (`scales.py` says how), so that a point takes three:
-responses and sums, terms, and then everything else about each coordinate at once.
+Scales depend on sums over the coordinates (see `scales.py`), so each point takes three passes:
+responses and sums, then terms, then everything else about each coordinate.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from homotopy.path.certificate.tolerances import SMALLEST
 __all__ = ["BORDER_OFF", "FAR", "GAP", "SCALE", "SIZE", "SOURCE", "STANDS", "UNKNOWN", "VALUE",
            "Found", "Given", "look"]  # fmt: skip
 
-# `look` is made of these files.
+# The source files that `look` is compiled from.
 SOURCE = digest([__file__, on.__file__, options.__file__, reference.__file__])
 
-# The rows of `known`, of `spare`, of `sums` and of the answers.
+# The rows of `known`, `spare` and `sums`, and the columns of the answers.
 LENGTH, INNER_SQUARE, SHARE_OF_B, LARGEST, OWN, TRAVELLED, CORNER_SIZE, SPANNED = range(8)
 TERMS, OTHER, ORIGIN, ROOM = range(4)
 IN_BALANCE, WEIGHT, NOISE, ON_SPAN = range(4)
@@ -30,13 +30,13 @@ FAR, BORDER_OFF, GAP, VALUE, SIZE, SCALE, STANDS, UNKNOWN = range(8)
 
 
 class Given(NamedTuple):
-    """Points and what they are measured with.
+    """Points, and what they are measured with.
 
     Of the model: the terms of its slopes and corners, bends, jumps.  Of the path: the table of
     `Known` and the border.  Of each point: slopes, corners, the travel of t, origins of the losses,
-    border target (with the size of its terms, and that on the span), alpha, b, w, and whether the
-    scale of the objective is `wanted`.  Of each place: the pieces named; `fresh` are the first
-    places of each point, up to the place `last`.
+    border target (with the size of its terms there and on the span), alpha, b, w, and whether the
+    scale of the objective is `wanted`.  Of each place: the named pieces; `fresh` holds the first
+    place of each point, up to the place `last`.
     """
 
     slope_terms: Any
@@ -60,8 +60,8 @@ class Given(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is worked out: responses and their scales, the answers of each point, how far
-    coordinates are off that only change their piece, and work space."""
+    """The results: responses and their scales, the answers for each point, how far off coordinates
+    are that change piece at an unchanged point; and work space."""
 
     u: Any
     scale: Any
@@ -72,7 +72,7 @@ class Found(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One point: what is given, what is worked out, and the settings."""
+    """One point: its data, its results, and the settings."""
 
     line: Any
     known: Any
@@ -89,12 +89,12 @@ class Point(NamedTuple):
     how: Any
 
 
-# ---------------------------------------------------------------------- what it is measured by
+# ---------------------------------------------------------------------- scales
 
 
 @njit(**PART)
 def _middle(values):  # type: ignore[no-untyped-def]
-    """The median of `values`, which are put in another order."""
+    """Return the median of `values`, which are reordered."""
     low, high, k = 0, values.size - 1, values.size // 2
     while low < high:
         pivot, a, z = values[(low + high) // 2], low, high
@@ -123,9 +123,9 @@ def _middle(values):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _responses(point):  # type: ignore[no-untyped-def]
-    """u, and the terms of the corners; the sums of |alpha| |phi|, of B alpha and of their sizes;
-    how many are on corners, whether anything is solved for, and how much one of those on corners
-    makes of its rounding.  The last says whether all are numbers."""
+    """Compute u and the terms of the corners, and the sums of |alpha| |phi|, of B alpha and of
+    their sizes.  Return the number on corners, whether anything is solved for, the sum of
+    |alpha| |phi|, the largest corner terms per unit of |phi|, and whether all are finite."""
     line, known, border, named = point.line, point.known, point.border, point.named
     alpha, b, w, u, sums = point.alpha, point.b, point.w, point.u, point.sums
     corner = point.spare[TERMS]
@@ -156,7 +156,7 @@ def _responses(point):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
-    """The terms of every response, in place of those of the corners."""
+    """Replace the terms of the corners by the terms of every response."""
     known, named, out, spare = point.known, point.named, point.spare[TERMS], point.spare[OTHER]
     kept, shared = 0, False
     for i in range(named.size):
@@ -169,8 +169,8 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
             spare[kept] = value
             kept += 1
     if shared and point.how.strict == 0.0:
-        # The usual size of the terms that b and t are computed from: of coordinates on knots, or of
-        # all.
+        # The usual size of the terms from which b and t are computed: the median over coordinates
+        # on knots, or over all if there are none.
         middle = _middle(spare[:kept])
         for i in range(named.size):
             out[i] = max(out[i], middle * known[SHARE_OF_B, i])
@@ -186,15 +186,15 @@ def _largest_slope(slope, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
-    """The scale of u and of alpha, and what rounding makes of alpha."""
+    """Return the scales of u and of alpha, and the rounding error of alpha."""
     known, border, sums = point.known, point.border, point.sums
     u, terms, how, steep = point.u[i], point.spare[TERMS, i], point.how, point.named[i] & 1
     slope = _largest_slope(point.line.slope, i)
     near = how.part_of * max(abs(u), size(piece.place))
     scale = more(max(known[OWN, i], near), max(rounded * terms, SMALLEST))
-    # The alpha that would take up all of the slope, of the response, or of the border sum.
+    # The alpha that would account for the whole slope, response, or border sum.
     inner, room = known[INNER_SQUARE, i], slope if slope > 0.0 else np.inf
-    # Usually the slope is less, and no division is needed.
+    # Usually the slope is smaller, and the division can be skipped.
     whole = scale / inner if inner > 0.0 and not 0.0 < inner * slope < scale else np.inf
     alone, longest, largest = inner == 0.0 and slope == 0.0, 0.0, 0.0
     if alone:
@@ -208,11 +208,11 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
     room = max(room if room < np.inf else known[LARGEST, i], SMALLEST)
     noise = rounded * max(known[LARGEST, i], min(room, slope))
     if steep or piece.bend > 0.0:
-        # It is solved for.
+        # Its alpha is solved for.
         noise = max(noise, how.solved * room)
     if alone and steep and border.shape[1] > 0:
-        # Found from the border equations alone, which are solved together with those of u: where
-        # it ought to be 0, it is the rounding of the largest of them.
+        # It is determined by the border equations alone, which are solved together with those of
+        # u: if it should be 0, it is the rounding error of the largest of them.
         joint = largest / longest if longest > 0.0 else 0.0
         length = known[LENGTH, i]
         joint = rounded * max(joint, terms / length**2 if length > 0.0 else 0.0)
@@ -225,8 +225,8 @@ def _scales(point, i, piece, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _apart(point, i, scale):  # type: ignore[no-untyped-def]
-    """The scale of u, small enough to tell its corners apart unless rounding of a 16-digit alpha
-    prevents it."""
+    """Return a scale of u small enough to tell its corners apart, unless the rounding of a 16-digit
+    alpha prevents it."""
     line, how = point.line, point.how
     limit = how.apart / how.finest * on.distance(line.corner, i)
     if not limit < scale:
@@ -239,7 +239,7 @@ def _apart(point, i, scale):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _off_as(point, i, p, rounded):  # type: ignore[no-untyped-def]
-    """How far a coordinate is from the piece p, which need not be that of its scales."""
+    """Return how far a coordinate is from the piece p, which need not be the one of its scales."""
     line, u = point.line, point.u[i]
     piece = on.piece(line, p, u, i)
     near = max(point.how.part_of * size(piece.place), rounded * piece.corner_terms)
@@ -250,7 +250,7 @@ def _off_as(point, i, p, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _pass_seams(point, i, place, far, rounded):  # type: ignore[no-untyped-def]
-    """A corner of zero height does not count: a response beyond it may be on the next piece."""
+    """Skip corners of zero height: a response beyond one may be on the next piece."""
     line, p = point.line, np.int64(point.named[i])
     to, corners = 1 if point.u[i] > place else -1, line.corner.shape[0]
     while 0 <= (p + to) // 2 < corners and p + to > 0 and on.level(line, (p + to) // 2, i):
@@ -272,8 +272,8 @@ def _stands(point, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped-def]
-    """How far a coordinate is off, the area of its gap and what may be rounding of that; the area
-    is 0 for coordinates on slopes, but on a corner alpha may be out of range."""
+    """Return how far off a coordinate is, the area of its gap, and how much of it may be rounding.
+    The area is 0 on slopes; on a corner alpha may be out of range."""
     line, how, p = point.line, point.how, np.int64(point.named[i])
     u, alpha, terms = point.u[i], point.alpha[i], point.spare[TERMS, i]
     room = max(point.spare[ROOM, i], rounded * piece.slope_terms)
@@ -282,7 +282,7 @@ def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped
         away = _pass_seams(point, i, piece.place, away, rounded)
     if away <= how.exact and not p & 1:
         return away, 0.0, 0.0
-    # alpha is as uncertain as the terms of its slope, on a slanted piece as u.
+    # alpha is as uncertain as the terms of its slope, and on a slanted piece as u.
     noise = max(noise, rounded * max(piece.slope_terms, piece.bend * terms))
     slack = how.slack * point.scale[i]
     part, length, tallest = on.area(line, p, i, u, alpha, whole, slack)
@@ -291,16 +291,16 @@ def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped
 
 @njit(**INLINE)
 def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
-    """Everything about each coordinate: how far it is off at most, the area of the gap and what may
-    be rounding of it, the losses and their sizes, whether any is on a jump corner, whether a loss
-    has no origin."""
+    """Measure each coordinate: the largest distance to a piece, the area of the gap and how much
+    may be rounding, the losses and their sizes, whether any coordinate is on a jump corner, and
+    whether a loss has no origin."""
     line, border, spare, sums = point.line, point.border, point.spare, point.sums
     far, gap, blur, losses, sizes, stands, unknown = 0.0, 0.0, 0.0, 0.0, 0.0, False, False
     declared = point.how.declared != 0.0
     for i in range(point.alpha.size):
         p, u, alpha = np.int64(point.named[i]), point.u[i], point.alpha[i]
         low, high = on.ends(line.corner, p >> 1, i)
-        # Most are on a flat slope, away from its ends and with its alpha to the last bit.
+        # Most are inside a flat slope and have its alpha to the last bit.
         easy = not p & 1 and line.bends[p >> 1, i] == 0.0 and low < u < high
         easy = easy and alpha == line.slope[p >> 1, i]
         piece = Piece(u, alpha, alpha, alpha, alpha, 0.0, 0.0, 0.0)
@@ -324,11 +324,11 @@ def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _blur(point, rounded):  # type: ignore[no-untyped-def]
-    """What the losses change by where u, alpha and the corners move by their rounding."""
+    """Return how much the losses change if u, alpha and the corners move by their rounding."""
     line, u, spare, total = point.line, point.u, point.spare, 0.0
     for i in range(u.size):
         terms = rounded * spare[TERMS, i]
-        steep = on.steepest(line, u[i], point.how.standing * terms, i)
+        steep = on.steepest(line, u[i], point.how.finest * terms, i)
         total += terms * max(steep, abs(point.alpha[i]))
         total += rounded * on.loss_terms(line, u[i], spare[ORIGIN, i], i)
     return total
@@ -336,7 +336,7 @@ def _blur(point, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _again(point, new, rounded):  # type: ignore[no-untyped-def]
-    """How far coordinates are off that change their piece where nothing else changes."""
+    """Return how far off coordinates are that change piece at an unchanged point."""
     far = 0.0
     for i in range(new.size):
         if new[i] != point.named[i]:
@@ -346,7 +346,7 @@ def _again(point, new, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def]
-    """The border equations, the gap and the objective of one point, from the sums."""
+    """Compute the border equations, the gap and the objective of a point from the sums."""
     far, gap, blur, losses, sizes, stands, unknown = found
     b, target, sums, how = point.b, point.target, point.sums, point.how
     linear, extra, worst, pull = 0.0, 0.0, 0.0, 0.0
@@ -366,14 +366,14 @@ def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def
 
 @njit(**PART)
 def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
-    """Look at point k, and at its places up to `end`, which are the same but for the pieces."""
+    """Examine point k, and its places up to `end`, which differ only in the named pieces."""
     how, sums, spare, fresh = point.how, point.sums, point.spare, given.fresh
     steep, solved, weight, apiece, numbers = _responses(point)
     rounded = how.rounded * np.sqrt(1.0 + steep + point.b.size)
     for c in range(point.b.size):
         sums[WEIGHT, c] += point.target[1, c]
         sums[ON_SPAN, c] += point.target[2, c]
-    # w and b solve the equations of the knots: their rounding is in every u.
+    # w and b solve the equations of the knots, so their rounding is in every u.
     weight += 0.0 if how.strict != 0.0 else apiece
     if not (numbers and weight < np.inf):
         found.answers[k, :SCALE] = np.inf
@@ -395,8 +395,8 @@ def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
 
 @njit(**OUTER)
 def look(given, found, settings):  # type: ignore[no-untyped-def]
-    """Look at the points of the places `fresh`, and at the places after each that are the same
-    but for the pieces named."""
+    """Examine the points of the places `fresh`, and the places after each that differ only in the
+    named pieces."""
     how, fresh = settings[0], given.fresh
     for k in range(given.alpha.shape[0]):
         line = Line(

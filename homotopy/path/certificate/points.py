@@ -26,7 +26,7 @@ Index = npt.NDArray[np.integer[Any]]
 
 @attrs.frozen
 class Places:
-    """Where a path is looked at, in the order of travel: t of segment `segment`."""
+    """Where a path is examined, in the order of travel: `t` on the segment `segment`."""
 
     segment: Index
     t: Array
@@ -35,13 +35,13 @@ class Places:
         return int(self.segment.size)
 
     def part(self, rows: Any) -> Places:
-        """Some of them."""
+        """Return some of the places."""
         return Places(self.segment[rows], self.t[rows])
 
     def travel(self, path: Path, tolerances: CertificateTolerances) -> Array:
-        """The size of the numbers that t comes from: the ends of the segment, and of the one before
-        it where it begins; and a part of the span where t is 0 to the rounding of that (slopes and
-        corners that go to 0 with t are 1e-30 at the end of a path, and alpha is not)."""
+        """Return the size of the numbers from which t was computed: the ends of the segment and
+        the start of the previous one; or a fraction of the span, if t is 0 up to rounding (slopes
+        and corners proportional to t may be 1e-30 at the end of a path, and alpha is not)."""
         s, k, span = path.segments, self.segment, abs(path.span[1] - path.span[0])
         ends = np.maximum(np.abs(s.start), np.abs(s.stop))
         ends = np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
@@ -49,14 +49,14 @@ class Places:
         return np.where(ends <= tolerances.zero * span, known, ends)
 
     def follow(self, path: Path) -> Bools:
-        """Which of them are where the segment of the place before has just ended."""
+        """Return which places are where the segment of the previous place has just ended."""
         s, k, t = path.segments, self.segment, self.t
         ended = (k[1:] == k[:-1] + 1) & (t[:-1] == s.stop[k[:-1]]) & (t[1:] == t[:-1])
         return np.concatenate([[False], ended & (t[1:] == s.start[k[1:]])])
 
     @classmethod
     def ends(cls, path: Path, segments: Index) -> Places:
-        """Both ends of `segments`; one of length zero has one."""
+        """Return both ends of `segments`; a segment of length zero has one."""
         s = path.segments
         k = np.repeat(segments, 2)
         t = np.stack([s.start[segments], s.stop[segments]], axis=1).ravel()
@@ -67,9 +67,9 @@ class Places:
 
 @attrs.frozen
 class Stretch:
-    """Places in a row.  `follows`: the place is where the segment before has just ended; `equal`:
-    and alpha and b are the same there; `base`: the row of `alpha` and `b` that it has; `fresh`: the
-    first place of each row; `crossed`: and a coordinate changes branch there, from `before` on."""
+    """Consecutive places.  `follows`: the previous segment has just ended here; `equal`: and alpha
+    and b are unchanged; `crossed`: and a coordinate changes branch; `base`: its row of `alpha` and
+    `b`; `fresh`: the first place of each row; `before`: the pieces before the first place."""
 
     places: Places
     alpha: Array
@@ -84,7 +84,7 @@ class Stretch:
 
 
 class Walk:
-    """Walks along a path: alpha, b and the named pieces at one place after the other."""
+    """Walks along a path: alpha, b and the named pieces from place to place."""
 
     def __init__(self, path: Path) -> None:
         s, lines = path.segments, path.problem.polylines
@@ -108,7 +108,7 @@ class Walk:
         )
 
     def along(self, places: Places, follows: Bools) -> Stretch:
-        """The next `places`, none before those asked for earlier."""
+        """Return the next `places`, which must not precede earlier ones."""
         s, n, count = self.path.segments, self.here.piece.size, len(places)
         k, t = places.segment, places.t
         long = s.stop[k] - s.start[k]
@@ -154,8 +154,8 @@ class Points:
     @classmethod
     def of(cls, known: Known, stretch: Stretch, w: Array, rows: slice, target: Array,
            wanted: Bools, slack: float) -> Points:  # fmt: skip
-        """Everything from alpha, b and ``w = Q alpha`` of the rows `rows`; `target` is e and its
-        size, `wanted` the rows at which the scale of the objective is asked for."""
+        """Recompute everything from alpha, b and ``w = Q alpha`` of the rows `rows`; `target` is e
+        and its sizes, `wanted` marks the rows that need the scale of the objective."""
         declared, n = known.declared, w.shape[1]
         fresh = stretch.fresh[rows]
         end = int([*stretch.fresh, len(stretch.places)][min(rows.stop, stretch.fresh.size)])
@@ -202,22 +202,22 @@ class Points:
         return cls(known, places, given, found, absolute)
 
     def _standing(self, row: int) -> tuple[Array, Array, Bools]:
-        """The jump corners, one row for each; the tolerance, and which coordinates are within
+        """Return the jump corners, one row each, the tolerance, and which coordinates are within
         it."""
         at = self.given.corners[row, self.known.declared.jump]
         near = self.known.tolerances.standing * np.maximum(self.found.scale[row], size(at))
         return at, near, np.asarray(np.abs(self.found.u[row] - at) <= near)
 
     def stays(self, row: int, other: Points, before: int) -> Bools:
-        """What stands on a jump that has a height, here and at the row `before` of `other`; none
-        does where the corner has moved so little that the two are one place."""
+        """Return which coordinates are on a jump with a height both here and at row `before` of
+        `other`; none, if the corner has moved so little that the two are the same place."""
         (at, near, here), (start, wide, there) = self._standing(row), other._standing(before)
         far = np.abs(at - start)
         apart = (far == 0.0) | (far > np.maximum(near, wide))
         return np.asarray(here & there & apart & (self.real(row) | other.real(before)))
 
     def real(self, row: int, i: Any = slice(None)) -> Bools:
-        """Which jumps of coordinates `i` have a height; one row for each of them."""
+        """Return which jumps of the coordinates `i` have a height; one row per jump."""
         declared, given = self.known.declared, self.given
         j = np.flatnonzero(declared.jump)
         corner = given.corners[row, j][:, i]
@@ -236,7 +236,7 @@ class Points:
 
 @attrs.frozen
 class Place:
-    """One of these points, as it is kept for the comparison with the next."""
+    """One point, kept for comparison with the next."""
 
     points: Points
     row: int
@@ -248,10 +248,10 @@ class Place:
 
     @classmethod
     def of(cls, points: Points, row: int, segment: int, named: Index) -> Place:
-        """The objective is ``1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``, all but the constant
-        with the other sign where alpha is the unknown (the dual of the same value).  `size` is what
-        a difference of objectives is relative to: its terms, and what it changes by where u, alpha,
-        the corners and e move by what rounding makes of them."""
+        """The objective is ``1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; all but the constant
+        change sign if alpha is the unknown (the dual of the same value).  Differences of objectives
+        are relative to `size`: the terms, plus the change when u, alpha, the corners and e move by
+        their rounding errors."""
         model, answer = points.known.declared.model, points.found.answers[row]
         constant = float(model.objective_constant(float(points.places.t[row])))
         sign = -1.0 if model.unknown == "alpha" else 1.0
@@ -264,10 +264,10 @@ class Place:
 
     @property
     def t(self) -> float:
-        """Where it is."""
+        """The t of the point."""
         return float(self.points.places.t[self.row])
 
     def rows(self) -> tuple[Array, Array, Array, Array]:
-        """alpha, w, u and the scale of u."""
+        """Return alpha, w, u and the scale of u."""
         given, found, row = self.points.given, self.points.found, self.row
         return given.alpha[row], given.w[row], found.u[row], found.scale[row]

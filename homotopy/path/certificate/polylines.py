@@ -1,4 +1,4 @@
-"""One coordinate on its polyline: compiled, and shared with nothing that traces.
+"""One coordinate on its polyline: compiled, and sharing no code with the tracker.
 
 NaN counts as a failure, so no comparison may lose it: `more` and `less` propagate it.
 """
@@ -17,16 +17,16 @@ __all__ = ["INLINE", "Line", "Piece", "area", "corner_terms",
            "distance", "end_terms", "ends", "least", "level", "loss", "loss_terms",
            "more", "off", "piece", "size", "steepest"]  # fmt: skip
 
-# Parts of what is compiled as a whole: how, not what, is shared with what traces.
+# Compiled as parts of a whole; only the compiler options are shared with the tracker.
 INLINE = PART | {"forceinline": True}
 
 
 class Line(NamedTuple):
     """The polylines at one t.
 
-    Slopes and corners have one row for each, one column for each coordinate; their terms are what
-    is fixed and what goes with the travel of t.  `jump` says which corners are jumps, and a jump
-    of a height below the fraction `flat` is none.
+    Slopes and corners have one row each and one column per coordinate; their terms are a fixed part
+    and a part proportional to the travel of t.  `jump` says which corners are jumps; a jump lower
+    than the fraction `flat` has no height.
     """
 
     slope: Any
@@ -40,11 +40,11 @@ class Line(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece seen from a response.
+    """A piece as seen from a response.
 
-    `place` is the point of it nearest to u, `top` and `bottom` are the heights of the slopes
-    beside it there (one and the same on a slope), `most` and `lowest` those that it has anywhere
-    (a slanted piece has others elsewhere); then its bend, and the terms of its slope and corner.
+    `place` is its point nearest to u; `top` and `bottom` are the heights of the slopes beside it
+    there (equal on a slope); `most` and `lowest` are its extreme heights anywhere (a slanted piece
+    has others elsewhere); then its bend, and the terms of its slope and corner.
     """
 
     place: float
@@ -59,55 +59,55 @@ class Piece(NamedTuple):
 
 @njit(**INLINE)
 def more(a, b):  # type: ignore[no-untyped-def]
-    """The larger, NaN if either is."""
+    """Return the larger number, NaN if either is."""
     return a if a > b or a != a else b
 
 
 @njit(**INLINE)
 def less(a, b):  # type: ignore[no-untyped-def]
-    """The smaller, NaN if either is."""
+    """Return the smaller number, NaN if either is."""
     return a if a < b or a != a else b
 
 
 @njit(**INLINE)
 def clip(x, low, high):  # type: ignore[no-untyped-def]
-    """The number between `low` and `high` that is nearest to x."""
+    """Return the number between `low` and `high` that is nearest to x."""
     return less(more(x, low), high)
 
 
 @njit(**INLINE)
 def size(x):  # type: ignore[no-untyped-def]
-    """``|x|``, 0 where infinite."""
+    """Return ``|x|``, 0 if infinite."""
     return abs(x) if abs(x) < np.inf else 0.0
 
 
 @njit(**INLINE)
 def height(value, bend, u):  # type: ignore[no-untyped-def]
-    """alpha of a slope at u."""
+    """Return alpha of a slope at u."""
     return value - bend * u if bend > 0.0 else value
 
 
 @njit(**INLINE)
 def terms(table, j, i, travel):  # type: ignore[no-untyped-def]
-    """What the rounding of a slope or corner is measured by."""
+    """Return the terms to which the rounding of a slope or corner is relative."""
     return table[0, j, i] + table[1, j, i] * travel
 
 
 @njit(**INLINE)
 def corner_terms(line, j, i):  # type: ignore[no-untyped-def]
-    """The terms of corner j."""
+    """Return the terms of corner j."""
     return terms(line.corner_terms, j, i, line.travel)
 
 
 @njit(**INLINE)
 def slope_terms(line, j, i):  # type: ignore[no-untyped-def]
-    """The terms of slope j."""
+    """Return the terms of slope j."""
     return terms(line.slope_terms, j, i, line.travel)
 
 
 @njit(**INLINE)
 def beside(line, j, i):  # type: ignore[no-untyped-def]
-    """The heights of the slopes left and right of corner j there, and the terms of both."""
+    """Return the heights of the slopes left and right of corner j there, and their terms."""
     at = line.corner[j, i] if abs(line.corner[j, i]) < np.inf else 0.0
     left = height(line.slope[j, i], line.bends[j, i], at)
     right = height(line.slope[j + 1, i], line.bends[j + 1, i], at)
@@ -116,7 +116,7 @@ def beside(line, j, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def end_terms(line, j, i, u):  # type: ignore[no-untyped-def]
-    """The terms of the end of slope j at which u is, or beyond which; 0 if it is inside."""
+    """Return the terms of the end of slope j that u has reached; 0 if u is inside."""
     low, high = ends(line.corner, j, i)
     if j < line.corner.shape[0] and u >= high:
         return corner_terms(line, j, i)
@@ -127,19 +127,19 @@ def end_terms(line, j, i, u):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def ends(corner, j, i):  # type: ignore[no-untyped-def]
-    """The corners that bound slope j."""
+    """Return the corners that bound slope j."""
     low = corner[j - 1, i] if j > 0 else -np.inf
     return low, corner[j, i] if j < corner.shape[0] else np.inf
 
 
 @njit(**INLINE)
 def piece(line, p, u, i):  # type: ignore[no-untyped-def]
-    """The piece named p, as u sees it."""
+    """Return the piece p as seen from u."""
     j = p >> 1
     if p & 1:
         at = line.corner[j, i]
         top, bottom, rounding = beside(line, j, i)
-        # Clipped, so that NaN stays NaN.
+        # `clip` instead of `at`, so that a NaN in u stays.
         place, high, low = clip(u, at, at), more(top, bottom), less(top, bottom)
         return Piece(place, top, bottom, high, low, 0.0, rounding, corner_terms(line, j, i))
     low, high = ends(line.corner, j, i)
@@ -152,7 +152,7 @@ def piece(line, p, u, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def off(piece, u, alpha, u_scale, a_scale, flat):  # type: ignore[no-untyped-def]
-    """How far (u, alpha) is from a piece, relative to these scales."""
+    """Return how far (u, alpha) is from a piece, relative to these scales."""
     place, top, bottom, most, lowest, bend, rounding, _ = piece
     low, high = less(bottom, top), more(bottom, top)
     # No local optimum sits on a corner at which alpha rises.
@@ -160,7 +160,7 @@ def off(piece, u, alpha, u_scale, a_scale, flat):  # type: ignore[no-untyped-def
         return np.inf
     nearest = clip(alpha, low, high)
     tall = more(max(abs(alpha), size(nearest)), a_scale)
-    # A slanted piece is as near as it is sideways, but no nearer than the heights that it has.
+    # The distance to a slanted piece may be measured sideways, but only up to its own heights.
     inside = clip(alpha, lowest, most)
     sideways = abs(inside - nearest) / more(tall, bend * u_scale)
     far = more(more(abs(u - place) / u_scale, sideways), abs(alpha - inside) / tall)
@@ -169,7 +169,7 @@ def off(piece, u, alpha, u_scale, a_scale, flat):  # type: ignore[no-untyped-def
 
 @njit(**PART)
 def _rises(line, j, i):  # type: ignore[no-untyped-def]
-    """By how much alpha rises at corner j, and what of it may be rounding."""
+    """Return by how much alpha rises at corner j, and how much of it may be rounding."""
     below, above, sizes = beside(line, j, i)
     return above - below, line.flat * max(max(size(below), size(above)), sizes)
 
@@ -190,7 +190,7 @@ def level(line, j, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def distance(corner, i):  # type: ignore[no-untyped-def]
-    """The least distance of two corners that follow each other and are not at one place."""
+    """Return the smallest distance between neighbouring corners that do not coincide."""
     nearest = np.inf
     for j in range(1, corner.shape[0]):
         far = corner[j, i] - corner[j - 1, i]
@@ -201,7 +201,7 @@ def distance(corner, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
-    """``-integral of the polyline from origin to u``.
+    """Return ``-integral of the polyline from origin to u``.
 
     Infinite slopes are walls and add no loss; the gap shows whether one was passed.
     """
@@ -220,8 +220,8 @@ def loss(line, u, origin, i):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def least(line, i):  # type: ignore[no-untyped-def]
-    """A place where the loss is least, and whether there is one; else the last corner on the side
-    where it falls for ever."""
+    """Return a place where the loss is smallest, and whether there is one; if not, the last corner
+    on the side where the loss is unbounded below."""
     slope, corner, bends = line.slope, line.corner, line.bends
     corners = corner.shape[0]
     anchor = 0.0
@@ -229,7 +229,7 @@ def least(line, i):  # type: ignore[no-untyped-def]
         if abs(corner[j, i]) < np.inf:
             anchor = corner[j, i]
     best, lowest, level = anchor, 0.0, 0.0
-    # Along the slopes, with the loss at their left corners (at the first one's right corner).
+    # Walk along the slopes; `level` is the loss at the left corner (of the first: at the right).
     for j in range(corners + 1):
         low, high = ends(corner, j, i)
         value, bend = slope[j, i], bends[j, i]
@@ -245,7 +245,7 @@ def least(line, i):  # type: ignore[no-untyped-def]
     exists = True
     for side in range(2):
         for at in range(corners + 1):
-            # The outermost slope that is not beyond a corner at infinity, and its corner.
+            # The outermost slope that is not beyond an infinite corner, and its corner.
             j = at if side == 0 else corners - at
             low, high = ends(corner, j, i)
             if low < high:
@@ -259,8 +259,8 @@ def least(line, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def loss_terms(line, u, origin, i):  # type: ignore[no-untyped-def]
-    """What the loss changes by where the corners between u and the origin move by the terms that
-    they are the sums of."""
+    """Return how much the loss changes if the corners between u and the origin move by their
+    terms."""
     slope, corner, bends = line.slope, line.corner, line.bends
     low, high, total = min(u, origin), max(u, origin), 0.0
     for j in range(corner.shape[0]):
@@ -274,21 +274,21 @@ def loss_terms(line, u, origin, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def steepest(line, u, blur, i):  # type: ignore[no-untyped-def]
-    """The largest finite ``|alpha|`` of a slope within `blur` of u: how fast the loss changes there
-    at most."""
+    """Return the largest finite ``|alpha|`` of a slope within `blur` of u: a bound on the rate of
+    the loss there."""
     slope, corner, bends = line.slope, line.corner, line.bends
     top = 0.0
     for j in range(slope.shape[0]):
         low, high = ends(corner, j, i)
         if low - blur <= u <= high + blur:
-            top = max(top, size(height(slope[j, i], bends[j, i], u)))
+            top = max(top, size(height(slope[j, i], bends[j, i], u)) + bends[j, i] * blur)
     return top
 
 
 @njit(**PART)
 def _branch(line, p, i):  # type: ignore[no-untyped-def]
-    """First and last slope of the convex branch of the piece named p (up to the next jumps, but
-    those without a height), and where it lies: it ends at its jumps and at walls."""
+    """Return the first and last slope of the convex branch of piece p (up to the next jumps that
+    have a height), and its interval, which ends at its jumps and at walls."""
     slope, corner = line.slope, line.corner
     corners = corner.shape[0]
     first, last = 0, corners
@@ -309,8 +309,8 @@ def _branch(line, p, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def _above(value, bend, alpha, begin, end, sign):  # type: ignore[no-untyped-def]
-    """The mean of ``sign * (alpha - slope)`` where that is positive between `begin` and `end`, and
-    the length of where it is."""
+    """Return the mean of ``sign * (alpha - slope)`` over the part of [begin, end] where it is
+    positive, and the length of that part."""
     width = max(end - begin, 0.0)
     start = sign * (alpha - height(value, bend, begin))
     stop = sign * (alpha - height(value, bend, end))
@@ -323,13 +323,13 @@ def _above(value, bend, alpha, begin, end, sign):  # type: ignore[no-untyped-def
 
 @njit(**PART)
 def area(line, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
-    """The area between alpha and the branch from where it has height alpha to u, how far that is,
-    and how high the highest part of it is; infinite where u is beyond the branch by `slack`."""
+    """Return the area between alpha and the branch, from where the branch has height alpha to u,
+    its length, and its greatest height; infinite if u is beyond the branch by more than `slack`."""
     slope, corner, bends = line.slope, line.corner, line.bends
     first, last, low, high = _branch(line, p, i)
     inside = clip(u, low, high)
-    # An unbounded branch is followed as far as the scale of u: an alpha above all of it is an
-    # infinite gap, but its cost up to there distinguishes rounding from an error.
+    # Follow an unbounded branch as far as the scale of u: an alpha above all of it is an infinite
+    # gap, but its cost up to there distinguishes rounding from an error.
     left, right = max(low, inside - 2.0 * scale), min(high, inside + 2.0 * scale)
     total, length, tallest, edge = 0.0, 0.0, 0.0, 0.0
     for j in range(first, last + 1):
@@ -346,7 +346,7 @@ def area(line, p, i, u, alpha, scale, slack):  # type: ignore[no-untyped-def]
         tallest = max(tallest, more_tall if more_wide > 0.0 else 0.0)
         if start <= inside <= stop:
             edge = max(edge, abs(alpha - height(value, bend, inside)))
-    # Beyond a wall, or the end of the branch, by rounding: the same area mirrored in the wall.
+    # Beyond a wall, or the end of the branch, by rounding: count the same area mirrored there.
     beyond = abs(u - inside)
     if not beyond <= slack:
         return np.inf, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""What `Path.certify` answers with."""
+"""The result of `Path.certify`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ Index = npt.NDArray[np.integer[Any]]
 
 @attrs.frozen
 class Check:
-    """One kind of condition: its worst relative residual, where, and how many were checked."""
+    """One kind of condition.
+
+    Attributes
+    ----------
+    name : str
+    worst : float
+        The largest relative residual.
+    t : float
+        Where it occurs; NaN if nothing was checked.
+    count : int
+        How many conditions of this kind were checked.
+    ok : bool
+        Whether `worst` is within the tolerance.
+    """
 
     name: str
     worst: float
@@ -27,7 +40,10 @@ class Check:
 
 @attrs.frozen
 class Certificate:
-    """The outcome of `Path.certify`.
+    """The result of `Path.certify`: each kind of condition with its largest relative residual.
+
+    Everything is recomputed from alpha and the data, by code that the tracer does not use.
+    ``print(certificate)`` shows a table.
 
     Attributes
     ----------
@@ -37,28 +53,29 @@ class Certificate:
         * polyline: distance of every (u_i, alpha_i) to the piece that the path names, the u part
           and the alpha part each relative to the scale of that coordinate;
         * border: ``|B^T alpha - e|`` relative to a hundredth of the terms of the sum;
-        * gap: the duality gap of the convex problem in which every coordinate keeps to its branch
+        * gap: the duality gap of the convex problem in which every coordinate stays on its branch
           (the run of pieces between two jumps),
           ``sum_i [L_i(u_i) - L_i(v_i) + alpha_i (u_i - v_i)] + |b^T (e - B^T alpha)|``, where v_i
           is the place at which the branch has height alpha_i, relative to
-          ``1/2 |w|^2 + sum_i |L_i| + |e^T b|``; infinite where a response is beyond a wall;
+          ``1/2 |w|^2 + sum_i |L_i| + |e^T b|``; infinite if a response is beyond a wall;
         * objective: `Path.objective` against ``1/2 |w|^2 + sum_i L_i(u_i) + e^T b`` integrated
           along the polylines, relative to the same terms;
         * continuity: that segments follow each other over the whole span, and the change of
           ``Q alpha`` (that is, of w) and of the objective between segments that meet without a
-          jump (b need not be unique there, nor alpha along directions that are null to rounding:
-          those count in the objective only, as does a move of w that b makes up for);
-        * jumps: by how much the objective falls short of the fall that the move of w demands,
-          ``1/2 |dw|^2`` divided by the rounds taken (0 where it falls enough), how far the recorded
-          objectives are from the recomputed ones, that the coordinates that change branch are
-          those recorded, and that a recorded move is one;
-        * corners: coordinates that stay on a jump corner all along a segment without being held
-          there by those on knots;
-        * curvature: where Q is not semidefinite, by how much the active block of a segment fails
-          to be positive definite (in alpha, where the border leaves it free);
-        * what `LossModel.residuals` names, for a quadratic program feasibility, stationarity and
-          complementarity in the numbers of its author: each condition relative to its own terms.
+          jump (b need not be unique there, nor alpha along directions that are null up to
+          rounding; these count in the objective only, as does a move of w that b compensates);
+        * jumps: by how much the fall of the objective is smaller than the move of w demands,
+          ``1/2 |dw|^2`` divided by the rounds taken (0 if it falls enough); how far the recorded
+          objectives are from the recomputed ones; that exactly the recorded coordinates change
+          branch; and that the response moves where a move is recorded;
+        * corners: the number of coordinates that stay on a jump corner all along a segment without
+          being held there by coordinates on knots;
+        * curvature: if Q is not semidefinite, by how much the active block of a segment fails to
+          be positive definite (in the directions of alpha that the border leaves free);
+        * the conditions of `LossModel.residuals`, for a quadratic program feasibility, stationarity
+          and complementarity in its author's variables: each relative to its own terms.
     tol : float
+        The tolerance of every check.
     """
 
     checks: tuple[Check, ...]
@@ -66,12 +83,12 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether every condition holds to `tol`."""
+        """Whether every condition holds within `tol`."""
         return all(check.ok for check in self.checks)
 
     @property
     def worst(self) -> float:
-        """The largest relative residual of all."""
+        """The largest relative residual of all checks."""
         return max(check.worst for check in self.checks)
 
     def __str__(self) -> str:
@@ -88,7 +105,7 @@ class Certificate:
 
 @attrs.define
 class Tally:
-    """Counts one kind of condition; `failed` is the first segment on which it does not hold."""
+    """Counts one kind of condition; `failed` is the first segment that violates it."""
 
     tol: float
     worst: float = 0.0
@@ -97,7 +114,7 @@ class Tally:
     failed: int | None = None
 
     def add(self, value: float, t: float, segment: int, count: int = 1) -> None:
-        """One residual, the largest of `count`."""
+        """Add one residual, the largest of `count`."""
         self.count += count
         value = value if np.isfinite(value) else np.inf
         if value > self.worst or np.isnan(self.t):
@@ -106,7 +123,7 @@ class Tally:
             self.failed = segment
 
     def add_each(self, values: Array, t: Array, segment: Index, count: int = 1) -> None:
-        """Many residuals, each the largest of `count`."""
+        """Add many residuals, each the largest of `count`."""
         if values.size:
             values = np.where(np.isfinite(values), values, np.inf)
             failed = np.append(np.flatnonzero(values > self.tol), np.argmax(values))
@@ -115,5 +132,5 @@ class Tally:
             self.count += count * values.size
 
     def check(self, name: str) -> Check:
-        """The outcome."""
+        """Return the outcome."""
         return Check(name, self.worst, self.t, self.count, self.worst <= self.tol)

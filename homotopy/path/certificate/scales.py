@@ -5,19 +5,21 @@ For the response of coordinate i, next to a corner k,
     scale of u_i     = max(q_i A_i, |u_i| / 100, |k| / 100, rounded * terms_i)
     scale of alpha_i = max(|alpha_i|, |slope|, min(largest slope of i, scale of u_i / q_i))
 
-with A_i the largest ``|alpha_i|`` of the path and q_i what is left of Q_ii without what b makes up
-for (an offset that all rows share, say): what i itself adds to its response, and the alpha that
-takes up all of its slopes or of its response.  ``terms_i = |phi_i| sum_j |phi_j||alpha_j| +
-|B_i||b|`` bounds the terms that u_i is the sum of.  Rounding alone leaves some of it, however much
-cancels: a system of m equations is solved to about ``16 eps sqrt(m)`` of the terms of each, and
-`rounded` is that at a tolerance of 1e-8.  A corner or slope ``const + rate * t`` has the terms
-``|const| + |rate * t|``.  Other coordinates enter through that rounding only: a bound of 1e12 that
-never binds, or one target of 1e9, says nothing about the others.  Nor is u_i known so badly that
-its own corners are one to it: its scale is at most 1e5 times their least distance, but for 16 eps
-of the terms of u_i and of its corners, because no alpha of 16 digits comes nearer.  A border
-equation may be off by the rounding of its terms on the whole span as well: what goes to 0 with t
-came from larger numbers.  An alpha without a scale (no slope, and b makes up for all of its
-response) has the rounding of the largest border equation and of its response.
+A_i is the largest ``|alpha_i|`` of the path, and q_i is Q_ii without the part that b compensates
+(an offset shared by all rows, say).  So q_i A_i is what i itself adds to its response, and the
+scale of alpha_i is the alpha that would account for all of its slopes or of its response.
+``terms_i = |phi_i| sum_j |phi_j||alpha_j| + |B_i||b|`` bounds the terms of the sum u_i.  Rounding
+alone leaves a fraction of it, however much cancels: a system of m equations is solved to about
+``16 eps sqrt(m)`` of the terms of each, and `rounded` is that fraction at a tolerance of 1e-8.  A
+corner or slope ``const + rate * t`` has the terms ``|const| + |rate * t|``.
+
+Other coordinates enter only through that rounding: a bound of 1e12 that never binds, or one target
+of 1e9, says nothing about the others.  The scale of u_i is also at most 1e5 times the smallest
+distance between its corners, so that they stay distinct; but at least 16 eps of the terms of u_i
+and of its corners, because no alpha of 16 digits comes closer.  A border equation may also be off
+by the rounding of its terms on the whole span: a quantity that goes to 0 with t was computed from
+larger numbers.  An alpha without a scale (no slope, and b compensates all of its response) has the
+rounding of the largest border equation and of its response.
 """
 
 from __future__ import annotations
@@ -42,17 +44,18 @@ Array = npt.NDArray[np.float64]
 
 @attrs.frozen
 class Known:
-    """What is the same at every point of a path; the rows of `table` are these numbers.
+    """What is the same at every point of a path; these numbers are the rows of `table`.
 
-    `length` is ``|phi_i|``, `inner` what is left of its square without what b makes up for, `share`
-    how much of b, or of t, each response takes up or is compared with (at most 1): they are found
-    from the equations of others; `largest` the largest ``|alpha_i|`` of the path and `own` what it
-    makes of the response of i itself. b goes through larger values than it has at its end and keeps
-    their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
-    `corner` is the smallest corner of a coordinate that is not 0, or of most where that is less:
-    where w and b ought to be 0, their rounding is that of such numbers.  `spanned` is `largest`
-    with the slopes that a coordinate visits taken on the whole span.  `strict` gives no credit for
-    what the rounding of one equation may do to the others.
+    `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
+    most 1) is how much of b, or of t, enters each response or its corners, because b and t are
+    computed from the equations of others; `largest` is the largest ``|alpha_i|`` of the path and
+    `own` what it adds to the response of i.  b passes through larger values than its final one and
+    keeps their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
+    `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
+    if w and b should be 0, their rounding is that of such numbers; but beside a corner that stays
+    at 0 no more than what the largest alphas add up to.  `spanned` is `largest` with the
+    visited slopes taken over the whole span.  `strict` makes no allowance for the rounding that one
+    equation causes in the others.
     """
 
     path: Path
@@ -64,7 +67,7 @@ class Known:
 
     @classmethod
     def of(cls, path: Path, tolerances: CertificateTolerances, strict: bool = False) -> Known:
-        """From the alphas of the path and the slopes that it visits."""
+        """Compute them from the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.sizes
         inner = _beside(path.problem.gram, border)
@@ -73,10 +76,11 @@ class Known:
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
         share = np.maximum(rows / max(float(rows.max()), SMALLEST), declared.moving())
-        corner = _smallest_corner(declared, np.array(path.traced))
+        length = np.sqrt(diag)
+        corner = _smallest_corner(declared, np.array(path.traced), length * (length @ largest))
         table = np.stack(
             [
-                np.sqrt(diag),
+                length,
                 inner,
                 share,
                 largest,
@@ -90,8 +94,8 @@ class Known:
 
 
 def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array:
-    """The largest ``|alpha_i|`` of the path: of those stored, and of slopes while visited (or on
-    all of `span`)."""
+    """Return the largest ``|alpha_i|`` of the path: of the stored alphas, and of the slopes while
+    they are visited (or on all of `span`)."""
     s = path.segments
     n, count = s.first_piece.size, s.changed.size
     i = np.concatenate([np.arange(n), s.changed])
@@ -104,7 +108,7 @@ def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array
     ended[order[:-1][same]] = begun[order[1:][same]] - 1
     visited = np.flatnonzero(ended >= begun)
     level, rate = path._flat(i[visited], piece[visited])
-    # On a slanted piece alpha is not its height at u = 0 but among those stored.
+    # On a slanted piece `level` is the height at u = 0, not alpha; alpha is among those stored.
     slanted = path.problem.polylines.curvature[i[visited], piece[visited] // 2] != 0.0
     slanted &= piece[visited] % 2 == 0
     level, rate = np.where(slanted, 0.0, level), np.where(slanted, 0.0, rate)
@@ -117,8 +121,8 @@ def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array
 
 
 def _beside(gram: Gram, border: Array) -> Array:
-    """The diagonal of Q without what b makes up for: of ``P Q P`` with P the projection beside the
-    border columns."""
+    """Return the diagonal of Q without the part that b compensates: of ``P Q P``, where P projects
+    onto the orthogonal complement of the border columns."""
     if not border.shape[1]:
         return gram.sizes
     inverse = np.linalg.pinv(border)
@@ -127,8 +131,14 @@ def _beside(gram: Gram, border: Array) -> Array:
     return np.asarray(np.clip(gram.diag + both.sum(axis=1), 0.0, gram.sizes))
 
 
-def _smallest_corner(declared: Declaration, ends: Array) -> Array:
-    sizes = size(declared.lines(ends)[1])
+def _smallest_corner(declared: Declaration, ends: Array, most: Array) -> Array:
+    """Return the smallest corners; beside one that stays at 0, no more than `most`."""
+    corners = declared.lines(ends)[1]
+    sizes = size(corners)
     least = np.where(sizes > 0.0, sizes, np.inf).min(axis=(0, 1))
     some = least[np.isfinite(least)]
-    return np.minimum(least, np.median(some)) if some.size else np.zeros(least.size)
+    if not some.size:
+        return np.zeros(least.size)
+    least = np.minimum(least, np.median(some))
+    at_zero = np.any(np.all(corners == 0.0, axis=0), axis=0) & (most > 0.0)
+    return np.asarray(np.where(at_zero, np.minimum(least, most), least))

@@ -15,9 +15,9 @@ Array = npt.NDArray[np.float64]
 
 
 class Statement:
-    """Asks a model for its residuals and remembers the largest numbers they come from.
+    """Calls `LossModel.residuals` and remembers the largest numbers that they come from.
 
-    Rounding leaves the part `rounded` of these, times the root of their count: as of a response.
+    Rounding leaves a fraction `rounded` of these, times the root of their count, as in a response.
     """
 
     def __init__(self, model: LossModel, rounded: float) -> None:
@@ -26,12 +26,12 @@ class Statement:
 
     @property
     def silent(self) -> bool:
-        """Whether the model has nothing to add to its polylines."""
+        """Whether the model adds nothing to its polylines."""
         return type(self.model).residuals is LossModel.residuals
 
     def look(self, t: Array, alpha: Array, b: Array, measure: bool) -> dict[str, tuple[Array, int]]:
-        """The worst residual at each point and the number of conditions there, by name; with
-        `measure` False only the largest numbers are noted."""
+        """Return the worst residual at each point and the number of conditions there, by name; if
+        `measure` is False, only note the largest numbers."""
         found: dict[str, tuple[Array, int]] = {}
         for name, part in self.model.residuals(t, alpha, b).items():
             off, terms, others = (np.asarray(v) for v in (part.off, part.terms, part.others))
@@ -51,6 +51,6 @@ class Statement:
             rounding = self.rounded * np.sqrt(1.0 + count) * self.largest[name]
             scale = np.maximum(np.maximum(terms, rounding), SMALLEST)
             ratio = np.where(off == 0.0, 0.0, off / scale)
-            # (NaN is not 0.)
+            # (NaN counts as a violation.)
             found[name] = np.where(np.isnan(ratio), np.inf, ratio).max(axis=1), count
         return found

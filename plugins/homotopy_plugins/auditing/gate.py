@@ -102,30 +102,28 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
     repeats = [name for name, values in table.sources if _repeats(values, target, amounts)]
     if repeats:
         red.append(
-            f"{_columns(repeats)} the target under another name: as long as it is there it vouches "
-            "for every row, right or wrong; leave it out"
+            f"{_columns(repeats)} the target under another name, agreeing with every label, right "
+            "or wrong; leave it out"
         )
     counting = [name for name, values in table.sources if _counts(values)]
     if counting and len(counting) == len(table.sources):
-        red.append(
-            f"nothing is left to learn from but {listed(counting)}, which only numbers the rows"
-        )
+        red.append(f"the only column is {listed(counting)}, which merely numbers the rows")
     elif counting:
-        amber.append(f"{listed(counting)} only numbers the rows; leave it out")
+        amber.append(f"{listed(counting)} merely numbers the rows; leave it out")
     if not skill.there and skill.saved > WEAK:
         red.append(
             f"{table.size} rows are few: they do not tell whether the columns predict the target"
         )
     elif not skill.there:
         red.append(
-            "the columns do not predict the target on rows that were held out (they save "
-            f"{max(skill.saved, 0.0):.0%} of the loss of a guess), so that nothing tells a wrong "
-            "row from a right one"
+            "the columns do not predict the target on held-out rows (they reduce the loss of a "
+            f"constant guess by {max(skill.saved, 0.0):.0%}), so wrong rows cannot be told from "
+            "right ones"
         )
     elif skill.saved < WEAK:
         amber.append(
-            f"the columns hardly predict the target (they save {skill.saved:.0%} of the loss of a "
-            "guess), so that most wrong rows cannot be told from right ones"
+            f"the columns hardly predict the target (they reduce the loss of a constant guess by "
+            f"{skill.saved:.0%}), so most wrong rows cannot be told from right ones"
         )
     n, d = table.size, int(table.numbers.shape[1])
     if n < FEW and not red:

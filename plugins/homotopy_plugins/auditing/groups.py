@@ -75,13 +75,13 @@ class Group:
 
     def __str__(self) -> str:
         words = (
-            f"{self.rows.size} rows alike, all {_quoted(self.label)}, where {self.around:.0%} of "
-            f"the rows around are {_quoted(self.other)}"
+            f"{self.rows.size} similar rows are labelled {_quoted(self.label)}, but "
+            f"{self.around:.0%} of the rows around them are {_quoted(self.other)}"
         )
         if self.pocket:
             words += (
-                f" and machines that have not seen them say {_quoted(self.other)} (a pocket: right "
-                "or wrong together, look at one of them; not counted)"
+                f", and models that have not seen them predict {_quoted(self.other)} (right or "
+                "wrong together, so check one of them; not counted)"
             )
         return words + (f": {'; '.join(self.common)}" if self.common else "")
 
@@ -187,7 +187,7 @@ def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:
     label."""
     told = []
     for name, values in table.sources:
-        number = as_numbers(values)[0]
+        number, moment = as_numbers(values)
         if number is None:
             words = np.asarray(values, dtype=object)
             (word, many), *_ = Counter(str(value) for value in words[rows]).most_common(1)
@@ -202,8 +202,13 @@ def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:
         low, high = np.quantile(here, [0.1, 0.9])
         share = float(np.mean((all_ >= low) & (all_ <= high)))
         if share < NARROW:
-            told.append((share, f"{name} {low:.4g} to {high:.4g}"))
+            told.append((share, f"{name} {_end(low, moment)} to {_end(high, moment)}"))
     return tuple(words for _, words in sorted(told)[:COLUMNS])
+
+
+def _end(value: float, moment: bool) -> str:
+    """An end of a range; that of dates, in days since 1970, as a date."""
+    return str(np.datetime64(int(np.floor(value)), "D")) if moment else f"{value:.4g}"
 
 
 def _quoted(value: Any) -> str:

@@ -32,8 +32,9 @@ from homotopy_plugins.auditing.scores import (
     watched,
 )
 from homotopy_plugins.auditing.tables import listed
-from homotopy_plugins.auditing.targets import FEWEST, Labels
+from homotopy_plugins.auditing.targets import Labels
 from homotopy_plugins.auditing.words import label_reasons
+from homotopy_plugins.tasks import FEWEST
 
 __all__ = ["audit_labels"]
 

@@ -2,6 +2,8 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
+  // The rows are what the page is about, so only the first groups are shown at once.
+  const GROUPS = 5;
   const MARKS = { w: "wrong", r: "right", u: "unsure" };
   // Where no number can be given there is no chance either, only an order.
   const closed = data.colour === "red";
@@ -34,7 +36,7 @@
     try {
       localStorage.setItem(data.key, JSON.stringify(state.marks));
     } catch {
-      $("count").title = "the browser keeps nothing for this page: export before you close it";
+      $("count").title = "this browser cannot save your decisions: export them before you close the page";
     }
   }
 
@@ -50,8 +52,12 @@
   const decisionOf = (row) => (state.marks[row.name] || {}).decision || "";
   function labelOf(row) {
     const kept = (state.marks[row.name] || {}).label;
+    if (kept !== undefined) return kept;
     // A target has no second choice: what is right only a person knows.
-    return kept !== undefined ? kept : data.labels ? row.predicted : "";
+    if (!data.labels) return "";
+    // A row may be suspected though its own label is the likeliest; the right one is another then.
+    if (row.predicted !== row.given) return row.predicted;
+    return data.classes.length === 2 ? data.classes.find((one) => one !== row.given) : "";
   }
 
   const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -100,7 +106,7 @@
       el("span", { class: "what", title: arrow(row) }, row.given === row.predicted ? row.given : arrow(row)),
       decision
         ? el("span", { class: `mark ${decision}` }, decision)
-        : el("span", { class: "chance", title: "the chance that it is wrong" }, closed ? "" : percent(1 - row.quality)),
+        : el("span", { class: "chance", title: "how likely it is to be wrong" }, closed ? "" : percent(1 - row.quality)),
     );
     return node;
   }
@@ -138,7 +144,7 @@
     state.rows = data.rows.filter(wanted).sort(sorts[$("sort").value]);
     const list = $("list");
     list.replaceChildren(...state.rows.map(entry));
-    if (!state.rows.length) list.append(el("p", { class: "none" }, "No row is like that."));
+    if (!state.rows.length) list.append(el("p", { class: "none" }, "No rows match."));
     const shown = `${state.rows.length} of the ${data.rows.length} rows on this page`;
     $("found").textContent = data.total > data.rows.length ? `${shown} (the table has ${data.total})` : shown;
     select(Math.max(state.rows.indexOf(chosen), state.rows.length ? 0 : -1), false);
@@ -150,9 +156,9 @@
       return `${many} ${kind}`;
     });
     const total = data.rows.filter((row) => decisionOf(row)).length;
-    $("count").textContent = total ? `decided: ${kinds.join(", ")}` : "nothing decided yet";
+    $("count").textContent = total ? `decided: ${kinds.join(", ")}` : "no decisions yet";
     $("export").disabled = $("clear").disabled = total === 0;
-    $("clear").textContent = "forget them";
+    $("clear").textContent = "clear decisions";
   }
 
   function select(k, scroll = true) {
@@ -208,7 +214,7 @@
       el("tr", { class: value.rare ? "rare" : "" },
         el("td", { title: value.name }, value.name),
         el("td", { class: "mine", title: value.value }, value.value),
-        el("td", {}, strip(value), value.unusual || ""),
+        el("td", { class: "among" }, strip(value), value.unusual || ""),
         ...value.beside.map((other) => el("td", { title: other }, other))),
     );
     return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
@@ -218,7 +224,7 @@
     const row = state.rows[state.at];
     const box = $("row");
     if (!row) {
-      box.replaceChildren(el("p", { class: "none" }, "Choose a row on the list."));
+      box.replaceChildren(el("p", { class: "none" }, "Pick a row from the list."));
       return;
     }
     const title = data.labels
@@ -226,12 +232,12 @@
       : `${called(row.name)}: ${row.given}, expected about ${row.predicted}`;
     const parts = [
       el("h2", {}, sentence(title)),
-      el("p", { class: "why" }, `${closed ? "" : `Wrong with a chance of ${percent(1 - row.quality)}. `}${sentence(row.reason)}.`),
+      el("p", { class: "why" }, `${closed ? "" : `${percent(1 - row.quality)} likely to be wrong. `}${sentence(row.reason)}.`),
     ];
     if (row.group >= 0) parts.push(el("p", { class: "why" }, `Group ${row.group}: ${data.groups[row.group]}.`));
     parts.push(decideButtons(row));
     if (row.values.length) {
-      const whose = data.labels ? "What speaks against the label comes first; beside it the nearest rows with another label." : "What is unlike the nearest rows comes first.";
+      const whose = data.labels ? "Values that argue against the label come first, next to those of the nearest rows with another label." : "Values unlike those of the nearest rows come first.";
       parts.push(el("p", { class: "small" }, whose), valuesTable(row));
       if (row.more) parts.push(el("p", { class: "small" }, `and ${row.more} more columns`));
     }
@@ -266,9 +272,9 @@
   $("trust").classList.add(data.colour);
   const named = data.rows.filter((row) => row.named).length;
   choices($("which"), [
-    ["named", `named (${named})`],
+    ["named", `flagged (${named})`],
     ["all", `all (${data.rows.length})`],
-    ["open", "named, not decided"],
+    ["open", "flagged, undecided"],
     ["wrong", "decided: wrong"],
     ["right", "decided: right"],
     ["unsure", "decided: unsure"],
@@ -281,23 +287,26 @@
   $("sort").options[1].textContent = data.counted;
   if (!data.labels) $("sort").options[2].textContent = "value";
   if (data.groups.length) {
-    $("groups").append(
-      el("h2", {}, "Rows that look wrong together"),
-      el("ul", {}, ...data.groups.map((text, k) =>
-        el("li", {}, el("button", { type: "button", class: "link", onclick: () => {
-          $("group").value = String(k);
-          $("which").value = "all";
-          showList();
-        } }, `Group ${k}`), `: ${text}`))),
-    );
+    const items = data.groups.map((text, k) =>
+      el("li", {}, el("button", { type: "button", class: "link", onclick: () => {
+        $("group").value = String(k);
+        $("which").value = "all";
+        showList();
+      } }, `Group ${k}`), `: ${text}`));
+    $("groups").append(el("h2", {}, "Rows that look wrong together"), el("ul", {}, ...items.slice(0, GROUPS)));
+    if (items.length > GROUPS) {
+      const more = items.slice(GROUPS);
+      const what = more.length === 1 ? "1 more group" : `${more.length} more groups`;
+      $("groups").append(el("details", {}, el("summary", {}, what), el("ul", {}, ...more)));
+    }
   }
   for (const id of ["which", "class", "group", "sort"]) $(id).addEventListener("change", showList);
   $("search").addEventListener("input", showList);
   $("export").addEventListener("click", save);
   $("clear").addEventListener("click", () => {
     // Asked twice: hours of work are gone with one click.
-    if ($("clear").textContent === "forget them") {
-      $("clear").textContent = "really forget all?";
+    if ($("clear").textContent === "clear decisions") {
+      $("clear").textContent = "really clear all?";
       return;
     }
     state.marks = {};
@@ -309,8 +318,8 @@
   const relied = Object.entries(data.relied).map(([name, share]) => `${name} ${percent(share)}`);
   $("notes").append(
     ...data.notes.map((note) => el("p", {}, note)),
-    el("p", {}, `Relied upon: ${relied.join(", ")}.`),
-    el("p", {}, "Apply what you decided: homotopy audit DATA --target COLUMN --apply decisions.csv --out corrected.csv"),
+    el("p", {}, `Weight of each model: ${relied.join(", ")}.`),
+    el("p", {}, data.apply),
   );
   showList();
   showCount();

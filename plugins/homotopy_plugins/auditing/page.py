@@ -34,6 +34,11 @@ VALUES, BESIDE = 12, 3
 COMPARED = 2000
 # Named rows on a page at most, in units of those asked for.
 MOST = 10
+# How decisions are applied, where the page does not know the file.
+APPLY = (
+    "Rows of a CSV, JSON or Excel file: 'homotopy audit FILE --target COLUMN --html PAGE' writes a "
+    "page like this one, and --apply writes what was decided on it into the table."
+)
 
 
 @attrs.frozen(eq=False)
@@ -44,7 +49,7 @@ class Shown:
     near: Index
 
 
-def page_of(report: AuditReport, top: int) -> str:
+def page_of(report: AuditReport, top: int, apply: str | None = None) -> str:
     """The whole page as text."""
     ours, theirs = files("homotopy_plugins.auditing"), files("homotopy.report")
     frame = ours.joinpath("page.html").read_text("utf-8")
@@ -56,7 +61,7 @@ def page_of(report: AuditReport, top: int) -> str:
     parts = {
         "DIGEST": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "STYLE": style,
-        "DATA": _as_text(_content(report, top)),
+        "DATA": _as_text(_content(report, top) | {"apply": apply or APPLY}),
         "SCRIPT": script,
     }
     # Cut at the marks first: what is put in is never searched for marks.
@@ -202,7 +207,7 @@ class _Columns:
             word = str(self.given[j][row])
             own = float(np.mean([str(v) == word for v in self.given[j][mine]]))
             other = float(np.mean([str(v) == word for v in self.given[j][theirs]] or [False]))
-            told["unusual"] = f"as {own:.0%} of them"
+            told["unusual"] = f"{own:.0%} have it"
         told["rare"] = bool(own < 0.1)
         told["against"] = float(np.log((other + 0.02) / (own + 0.02)))
         return told
@@ -227,4 +232,5 @@ def _value(value: Any) -> str:
         return "–"
     if isinstance(value, float | np.floating):
         return f"{value:.5g}"
-    return str(value)
+    # A date is kept as its midnight.
+    return str(value).removesuffix(" 00:00:00")

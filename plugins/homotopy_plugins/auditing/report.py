@@ -22,12 +22,14 @@ __all__ = ["AuditReport", "Shown", "ordered"]
 
 # How many rows a notebook shows, and a page.
 SHOWN, WRITTEN = 10, 200
+# How many groups a summary tells.
+GROUPS = 5
 # How tall the page is where it is shown inside another.
 HEIGHT = 700
 SAID = {
-    "green": "the columns predict the target on rows that were held out.",
-    "amber": "read the answer with care",
-    "red": "no number is given",
+    "green": "the columns predict the target on held-out rows.",
+    "amber": "treat this answer with caution",
+    "red": "no estimate is given",
 }
 
 
@@ -119,11 +121,13 @@ class AuditReport:
 
     def summary(self) -> str:
         """An account in words."""
-        lines = [self.sentence, self.trust]
+        lines = [self.sentence, self.trust, f"Task: {self.task}{self._classes}."]
         relied = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
-        lines.append(f"Relied upon: {relied}.")
+        lines.append(f"Weight of each model: {relied}.")
         lines += self.notes
-        lines += [f"Group {number}: {group}." for number, group in enumerate(self.groups)]
+        lines += [f"Group {k}: {group}." for k, group in enumerate(self.groups[:GROUPS])]
+        if len(self.groups) > GROUPS:
+            lines.append(f"And {len(self.groups) - GROUPS} more groups: groups has them all.")
         text = [textwrap.fill(line, 98, subsequent_indent="  ") for line in lines]
         named = np.flatnonzero(self.columns["is_label_issue"])
         for k in named[:5]:
@@ -133,17 +137,26 @@ class AuditReport:
         return "\n".join(text)
 
     @property
+    def _classes(self) -> str:
+        if self.task != "classification":
+            return ""
+        return f", {np.unique(self.columns['given_label']).size} different labels"
+
+    @property
     def sentence(self) -> str:
         """How many rows are wrong, in a sentence."""
         what = "labels" if self.task == "classification" else "targets"
+        flagged = {0: "No row is flagged", 1: "1 row is flagged"}.get(
+            self.n_named, f"{self.n_named:,} rows are flagged"
+        )
         if self.interval is None:
-            said = f"How many of the {len(self)} {what} are wrong cannot be said."
+            said = f"We cannot say how many of the {len(self):,} {what} are wrong."
             many = self.n_named
-            return said + (f" {many} that look wrong all the same are named." if many else "")
+            return said + (f" {flagged} because they look wrong all the same." if many else "")
         low, high = self.interval
         return (
-            f"About {self.n_wrong} of {len(self)} {what} are wrong; between {low} and {high} with "
-            f"a chance of {self.level:.0%}. {self.n_named} rows are named."
+            f"About {self.n_wrong:,} of {len(self):,} {what} look wrong "
+            f"({self.level:.0%} interval: {low:,} to {high:,}). {flagged} for review."
         )
 
     @property
@@ -176,14 +189,17 @@ class AuditReport:
             f'sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
         )
 
-    def write_html(self, file: str | os.PathLike[str], top: int = WRITTEN) -> None:
+    def write_html(
+        self, file: str | os.PathLike[str], top: int = WRITTEN, apply: str | None = None
+    ) -> None:
         """One page that needs nothing else: the account, and the first `top` rows (at least all
         that are named, up to ten times as many) to look at and to decide about.
 
         Decisions are kept by the browser and exported as CSV, which ``homotopy audit --apply``
-        reads.  Whatever came from the table is shown as text and is never read as HTML.
+        reads for CSV, JSON and Excel files; `apply` is what the page says about that.  Whatever
+        came from the table is shown as text and is never read as HTML.
         """
-        replace_file(file, page_of(self, top).encode("utf-8", "replace"))
+        replace_file(file, page_of(self, top, apply).encode("utf-8", "replace"))
 
 
 def ordered(

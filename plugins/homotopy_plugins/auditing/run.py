@@ -74,7 +74,8 @@ def audit(
     cv : int, splitter or list of splits
         Folds; every row must be held out exactly once.
     task : {"auto", "classification", "regression"}
-        "auto" takes numbers with fractions, and whole numbers of more than 20 kinds, for amounts.
+        "auto" takes two different numbers, and up to 20 whole ones that three rows have on average,
+        for classes, any other numbers for amounts; `AuditReport.summary` tells what it took.
     C : float, optional
         The cost of the machines: 1 for labels, 1 and 10 for targets unless given.
     level : float
@@ -114,7 +115,9 @@ def audit(
     models = machines_of(model, kind, random_state, table.size, sp.issparse(table.numbers))
     notes = list(table.notes)
     if table.size > TRACED:
-        notes.append(f"Paths were traced on {TRACED} rows drawn at random; all rows were watched.")
+        notes.append(
+            f"Paths were traced on a random sample of {TRACED} rows; every row was scored."
+        )
     jobs = Jobs(n_jobs, verbose, None if limit is None else began + limit)
     work = Work(table, models, share, jobs, notes)
     if kind == "classification":
@@ -126,7 +129,7 @@ def audit(
         found = audit_targets(work, target, cv, COSTS if cost is None else (cost,), random_state)
     if jobs.skipped:
         notes.append(
-            f"Time was up after {limit:g} seconds: {jobs.skipped} of the fits were not made, and "
+            f"The limit of {limit:g} seconds was reached: {jobs.skipped} fits were skipped, and "
             "the answer rests on the others."
         )
     verdict = verdict_of(table, target, kind == "regression", found.skill)
@@ -183,7 +186,6 @@ def _unclear(found: Found) -> list[str]:
     if near < UNCLEAR * total:
         return []
     return [
-        "Most suspects lie where the classes meet. A boundary that is hard to see would look the "
-        "same as wrong labels beside it: read the number as an upper guess, and the order as the "
-        "order in which to look."
+        "Most suspects lie where the classes overlap, and a hard boundary looks the same as wrong "
+        "labels next to it. Read the number as an upper bound, and review rows in the order given."
     ]

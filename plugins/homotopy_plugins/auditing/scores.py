@@ -49,8 +49,6 @@ TRACED = 1500
 BLOCK = 4000
 # Neighbourhoods are found on at most this many rows.
 CLUSTERED = 5000
-# Clear of every residual: a regression path is traced to its usual end.
-FAR = 1e9
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +131,7 @@ def own_path(view: Any, y: Array, C: float, labels: bool) -> OwnPath | None:
         if not labels:
             ends = [np.abs(y - f) for f in ends]
         model: Any = path.model
-        stays = path.stays(*model.outlier_pieces)
+        stays = path.occupancy(*model.outlier_pieces)
         return OwnPath(ends[0], ends[1], stays.first, stays.share)
 
 
@@ -224,7 +222,7 @@ def _traced(view: Any, rows: Index, y: Array, C: float, labels: bool) -> Path | 
             return proven(model).path
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            machine = RobustSVR(C=C, path="s", robustness=FAR, kernel="rbf", gamma=gamma)
+            machine = RobustSVR(C=C, path="s", robustness=0.0, kernel="rbf", gamma=gamma)
             path: Path = machine.fit(X, y).path_
             return path
     except TraceError as error:

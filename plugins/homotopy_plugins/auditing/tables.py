@@ -107,9 +107,9 @@ class Table:
         return cls(given, numbers, _views(numbers), tuple(sources), index, tuple(notes))
 
 
-def listed(names: Any, most: int = 5) -> str:
-    """A few names, and how many more there are."""
-    names = [repr(str(name)) if isinstance(name, str) else str(name) for name in names]
+def listed(names: Any, most: int = 5, said: bool = False) -> str:
+    """A few names, and how many more there are; in quotes, unless that is done (`said`)."""
+    names = [repr(str(n)) if isinstance(n, str) and not said else str(n) for n in names]
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -205,19 +205,17 @@ def _told(
     """What was done to columns, in words."""
     notes = []
     if filled:
-        told = listed([f"{name} ({count})" for name, count in filled])
+        told = listed([f"{str(name)!r} ({count})" for name, count in filled], said=True)
         notes.append(
-            f"Missing values were filled in, numbers with the median of their column and words "
-            f"as a category of their own: {told}."
+            f"Missing numbers were filled in with the median of their column, and missing words "
+            f"became a category of their own: {told}."
         )
     if times:
-        notes.append(f"Dates were taken as days since 1970: {listed(times)}.")
+        notes.append(f"Dates were read as days since 1970: {listed(times)}.")
     if dropped:
-        notes.append(f"Columns with one value only were left out: {listed(dropped)}.")
+        notes.append(f"Columns with a single value were left out: {listed(dropped)}.")
     if names:
-        notes.append(
-            f"Columns of words that hardly repeat (names, texts) were left out: {listed(names)}."
-        )
+        notes.append(f"Columns of names or free text were left out: {listed(names)}.")
     if sums:
         notes.append(f"Amounts with signs and separators were read as numbers: {listed(sums)}.")
     return notes

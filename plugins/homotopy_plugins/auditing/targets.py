@@ -10,17 +10,13 @@ import numpy.typing as npt
 
 from homotopy import DataError, ModelError
 from homotopy_plugins.auditing.tables import _missing, listed
+from homotopy_plugins.tasks import FEWEST, are_classes, too_many
 
 __all__ = ["Labels", "check_order", "column_of", "labels_of", "target_of", "task_of"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-# Whole numbers of at most this many kinds are classes, more are amounts.
-KINDS = 20
-# A class of fewer rows cannot be learned in one part of the rows and looked at in another.
-FEWEST = 3
 
 
 @attrs.frozen(eq=False)
@@ -101,9 +97,7 @@ def task_of(column: Any, asked: str) -> str:
         values = column.astype(np.float64)
     if values.dtype.kind not in "iuf":
         return "classification"
-    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-        return "regression"
-    return "classification" if np.unique(values).size <= KINDS else "regression"
+    return "classification" if are_classes(values) else "regression"
 
 
 def labels_of(column: Any) -> Labels:
@@ -116,14 +110,16 @@ def labels_of(column: Any) -> Labels:
         column = words
     if classes.size == 1:
         raise DataError(
-            f"audit: every row of y is {classes[0]!r}; labels can be checked if there are two "
+            f"audit: every row of y is {listed(classes)}; labels can be checked if there are two "
             "classes or more"
         )
-    if classes.size > max(KINDS, column.size // FEWEST):
-        raise DataError(
-            f"audit: y has {classes.size} classes in {column.size} rows; give task='regression' if "
-            "it is an amount"
+    if too_many(classes.size, column.size):
+        way = (
+            "give task='regression' if it is an amount"
+            if classes.dtype.kind in "iuf"
+            else "it names rows instead of classes, so take another column for y"
         )
+        raise DataError(f"audit: y has {classes.size} classes in {column.size} rows; {way}")
     enough = count >= FEWEST
     if enough.sum() < 2:
         raise DataError(

@@ -35,11 +35,11 @@ def label_reasons(
     for i in range(labels.codes.size):
         if labels.codes[i] < 0:
             count = int(np.sum(labels.given == labels.given[i]))
-            which = "only this row is" if count == 1 else f"only {count} rows are"
+            which = "no other row is" if count == 1 else f"only {count} rows are"
             reasons.append(f"{which} labelled {quoted(labels.given[i])}")
             continue
         label = quoted(labels.classes[top[i]])
-        says = f"{names[heard[i]]} would say {label} with {chance[i]:.2f}"
+        says = f"{names[heard[i]]} predicts {label} ({chance[i]:.0%})"
         words = [says, _neighbours(labels, near[i, :NEIGHBOURS], int(labels.codes[i]))]
         words.append(_path(own, i))
         reasons.append("; ".join(word for word in words if word))
@@ -63,12 +63,12 @@ def _path(own: OwnPath, i: int) -> str:
     if not np.isfinite(share):
         return ""
     if share >= 0.9:
-        return "treated as an outlier from the first tenth of the path on"
+        return "an outlier along nearly the whole path"
     if share >= 0.5:
-        return "treated as an outlier on most of the path"
+        return "an outlier along most of the path"
     if share > 0.0:
-        return "treated as an outlier towards the end of the path"
-    return "never treated as an outlier on the path"
+        return "an outlier near the end of the path"
+    return "never an outlier along the path"
 
 
 def target_reasons(
@@ -80,9 +80,9 @@ def target_reasons(
     usual = float(np.median(np.abs(target - guess)))
     reasons = []
     for i, value in enumerate(said[first]):
-        words = [f"{first} would say {value:.4g}"]
+        words = [f"{first} predicts {value:.4g}"]
         if usual > 0.0:
-            words.append(f"off by {abs(target[i] - guess[i]) / usual:.1f} times the usual error")
+            words.append(f"off by {abs(target[i] - guess[i]) / usual:.1f} times the typical error")
         words.append(_path(own, i))
         reasons.append("; ".join(word for word in words if word))
     return np.array(reasons)

@@ -1,9 +1,10 @@
 """The command line ``homotopy``: a table goes in, a path, a machine or a list of rows comes out.
 
-What a command does is in a file of its own name or of what it is about: `tables` reads files,
-`encoding` makes numbers of them, `recipes` builds models and says how, `tracing` follows a path
-under a live bar, `machines` keeps what predicts, `answers` is what is said and how a command ends.
-`app` only binds them to options.
+What a command does is in a file of its own name or of what it is about: `files`
+reads tables (`texts` and `formats` of one kind each, `cells` what people write into them), `kinds`
+looks at columns, `encoding` makes numbers of them, `recipes` builds models and says how, `tracing`
+follows a path, `bars` shows how far things are, `sizes` what to expect, `machines` keeps what
+predicts, `answers` is what is said and how a command ends. `app` only binds them to options.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ def main() -> None:
     """The entry point; without the packages of the extra it says so and ends."""
     try:
         from homotopy_plugins.cli.app import app
+    except KeyboardInterrupt:
+        sys.stderr.write("homotopy: interrupted\n")
+        sys.exit(130)
     except ImportError as error:
         missing = (error.name or "").split(".")[0]
         if missing not in NEEDED:

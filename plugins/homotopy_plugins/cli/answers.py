@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 from typer import Exit
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from homotopy import HomotopyError
 
@@ -35,9 +36,11 @@ __all__ = [
     "REFUSED",
     "CommandError",
     "OneLine",
+    "PlainUsage",
     "Voice",
     "close_to",
     "listed",
+    "number_of",
     "one_line",
     "plain",
     "speaking",
@@ -47,6 +50,8 @@ UNPROVEN, REFUSED, INTERRUPTED = 1, 2, 130
 # What a script reads is not cut to the width of a screen that is not there.
 WIDE = 240
 TRACEBACK = "HOMOTOPY_TRACEBACK"
+# The command that runs, for messages.
+_COMMAND: ContextVar[str] = ContextVar("command", default="homotopy")
 
 
 class CommandError(HomotopyError, ValueError):
@@ -73,11 +78,13 @@ class Voice:
         else:
             sys.stdout.write(text.rstrip("\n") + "\n")
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-        """Rows as a table for people."""
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = WIDE
+    ) -> str:
+        """Rows as a table for people; `width` is that of what is not a terminal."""
         console = Console(highlight=False, markup=False, file=sys.stdout)
         if not console.is_terminal:
-            console = Console(highlight=False, markup=False, width=WIDE, no_color=True)
+            console = Console(highlight=False, markup=False, width=width, no_color=True)
         made = RichTable(box=None, pad_edge=False, header_style="bold")
         cells = [[_cell(value) for value in row] for row in rows]
         for k, name in enumerate(columns):
@@ -133,6 +140,11 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def number_of(count: int, what: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def close_to(name: str, known: Iterable[str]) -> str:
     """What `name` may have been meant to be, or all there is."""
     known = list(known)
@@ -165,6 +177,10 @@ def speaking(voice: Voice) -> Iterator[None]:
                 warnings.simplefilter("ignore", ignored)
             warnings.showwarning = show
             yield
+    except KeyboardInterrupt:
+        # Some versions of typer end without a word.
+        voice.errors.print(f"{_COMMAND.get()}: interrupted; nothing else was written")
+        leave(INTERRUPTED)
     finally:
         logger.setLevel(level)
 
@@ -172,6 +188,14 @@ def speaking(voice: Voice) -> Iterator[None]:
 def refuse(command: str, text: str) -> NoReturn:
     sys.stderr.write(f"{command}: {one_line(text)}\n")
     sys.exit(REFUSED)
+
+
+class PlainUsage(TyperCommand):
+    """A command whose usage names arguments as they are: DATA, where newer versions of typer write
+    {DATA}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class OneLine(TyperGroup):
@@ -197,15 +221,16 @@ class OneLine(TyperGroup):
             return super().main(given, standalone_mode=False, **options)
         named = next((word for word in given if word in self.commands), None)
         command = "homotopy" if named is None else f"homotopy {named}"
+        _COMMAND.set(command)
         try:
             code = super().main(given, standalone_mode=False, **options)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read has enough: `homotopy plugins | head`.
+            # The reader has seen enough: `homotopy plugins | head`.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + 13)
         except KeyboardInterrupt:
-            sys.stderr.write(f"{command}: interrupted\n")
+            sys.stderr.write(f"{command}: interrupted; nothing else was written\n")
             sys.exit(INTERRUPTED)
         except Exception as error:
             if os.environ.get(TRACEBACK):
@@ -216,7 +241,7 @@ class OneLine(TyperGroup):
     def _end(self, command: str, error: Exception, given: list[str]) -> NoReturn:
         kind = type(error).__name__
         if kind == "Abort":
-            sys.stderr.write(f"{command}: interrupted\n")
+            sys.stderr.write(f"{command}: interrupted; nothing else was written\n")
             sys.exit(INTERRUPTED)
         if hasattr(error, "format_message"):
             # An option or an argument that typer does not take.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import homotopy
-from homotopy_plugins.cli.answers import OneLine
+from homotopy_plugins.cli.answers import OneLine, PlainUsage
 from homotopy_plugins.cli.arguments import Quiet
 from homotopy_plugins.cli.commands.audit import audit
 from homotopy_plugins.cli.commands.demo import demo
@@ -23,13 +23,13 @@ __all__ = ["app"]
 app = typer.Typer(
     name="homotopy",
     cls=OneLine,
-    help="Whole paths of solutions of parametric quadratic programs: find wrong rows of a table, "
-    "train machines that wrong rows cannot pull, trace and prove paths.",
+    help="Find mislabelled rows in a table, train SVMs that are robust to them, and trace, check "
+    "and plot whole solution paths of parametric quadratic programs.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 for command in (audit, trace, select, predict, certify, plot, report, plugins, demo):
-    app.command()(command)
+    app.command(cls=PlainUsage)(command)
 
 
 def _version(wanted: bool) -> None:

@@ -7,16 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 
 from homotopy import installed_plugins
 from homotopy.path.files import ensure_writable, replace_file
-from homotopy_plugins.cli.answers import CommandError, Voice, listed, plain
-from homotopy_plugins.cli.encoding import Choice
-from homotopy_plugins.cli.tables import STDIN, Reading, Table
+from homotopy_plugins.cli.answers import CommandError, Voice, listed, number_of, plain
+from homotopy_plugins.cli.files import STDIN, Reading
+from homotopy_plugins.cli.kinds import Choice, drawn
+from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, encoded_target
 
 TASKS = ("auto", "classification", "regression")
@@ -31,21 +31,24 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, Parquet, svmlight or .npz file; - is CSV on stdin.",
+        help="A CSV, JSON, Excel, Parquet, svmlight or .npz file; - is CSV on stdin.",
         show_default=False,
     ),
 ]
 TargetName = Annotated[
-    str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")
+    str | None,
+    typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict or audit."),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option("--drop", metavar="COLUMN", help="Leave a column out; repeat for more."),
+    typer.Option("--drop", metavar="COLUMN", help="Ignore this column (repeatable)."),
 ]
 Categories = Annotated[
     list[str] | None,
     typer.Option(
-        "--category", metavar="COLUMN", help="Numbers in it name categories; repeat for more."
+        "--category",
+        metavar="COLUMN",
+        help="Treat the numbers in this column as categories (repeatable).",
     ),
 ]
 Task = Annotated[
@@ -53,36 +56,93 @@ Task = Annotated[
 ]
 Positive = Annotated[
     str | None,
-    typer.Option("--positive", metavar="LABEL", help="Tell this class from all the others."),
+    typer.Option("--positive", metavar="LABEL", help="Separate this class from all the others."),
 ]
-Scale = Annotated[bool, typer.Option("--scale/--no-scale", help="Standardise columns of numbers.")]
+Scale = Annotated[bool, typer.Option("--scale/--no-scale", help="Standardise numeric columns.")]
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        "--delimiter", metavar="CHARACTER", help="What separates values of a CSV file (',')."
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Separator of a text file; detected by default.",
     ),
 ]
 Decimal = Annotated[
-    str, typer.Option("--decimal", metavar="CHARACTER", help="The decimal point of a CSV file.")
+    str | None,
+    typer.Option(
+        "--decimal", metavar="CHARACTER", help="Decimal mark, . or , ; detected by default."
+    ),
 ]
 Characters = Annotated[
-    str, typer.Option("--encoding", metavar="NAME", help="The encoding of a CSV file.")
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of a text file; detected by default."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="TEXT",
+        help="Treat this text as a missing value, for example -999 (repeatable).",
+    ),
+]
+DayFirst = Annotated[
+    bool | None,
+    typer.Option(
+        "--day-first/--month-first",
+        help="How to read 03/04/2024 when the column leaves it open.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option("--sheet", metavar="NAME", help="Sheet of an Excel file; the first by default."),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMN",
+        help="Keep a column that looks like an id, a counter or free text (repeatable).",
+    ),
 ]
 NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The first line holds values; columns are c1, c2, ...")
+    bool, typer.Option("--no-header", help="The file has no header; columns are called c1, c2, ...")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Say nothing but the answer and errors.")
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer and errors.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="MB",
+        help="Memory limit, for example 500 or 2G; by default half of what is free.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on stdout.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Processes to use.")]
+SomeRows = Annotated[
+    int | None,
+    typer.Option("--rows", metavar="N", min=10, help="Use a random sample of N rows."),
+]
+Landmarks = Annotated[
+    int | None,
+    typer.Option(
+        "--nystroem",
+        metavar="M",
+        min=2,
+        help="Approximate the rbf kernel by M Nystroem features; faster on many rows.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Number of processes.")]
 Saved = Annotated[
     str,
-    typer.Argument(metavar="PATH", help="What 'homotopy trace --out' wrote.", show_default=False),
+    typer.Argument(
+        metavar="PATH", help="A path saved by 'homotopy trace --out'.", show_default=False
+    ),
 ]
 Again = Annotated[
     str | None,
-    typer.Option("--data", metavar="FILE", help="The data it was traced from, if they have moved."),
+    typer.Option("--data", metavar="FILE", help="The data file, if it has moved since."),
 ]
 
 
@@ -91,10 +151,30 @@ def voice_of(context: typer.Context, quiet: bool, as_json: bool = False) -> Voic
     return Voice(quiet=quiet or outer, as_json=as_json)
 
 
-def reading_of(delimiter: str | None, decimal: str, encoding: str, no_header: bool) -> Reading:
+def reading_of(
+    delimiter: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    no_header: bool,
+    missing: Sequence[str] | None = None,
+    day_first: bool | None = None,
+    sheet: str | None = None,
+) -> Reading:
     if delimiter in ("tab", "\\t"):
         delimiter = "\t"
-    return Reading(delimiter, decimal, encoding, not no_header)
+    elif delimiter == "space":
+        delimiter = " "
+    gaps = tuple(text.strip() for text in missing or ())
+    return Reading(delimiter, decimal, encoding, not no_header, gaps, day_first, sheet)
+
+
+def options_of_reading(reading: Reading) -> list[str]:
+    """The options that `reading_of` would read the same way, those of dates aside."""
+    named = ("delimiter", "decimal", "encoding", "sheet")
+    given = [(f"--{name}", getattr(reading, name)) for name in named]
+    given += [("--missing", text) for text in reading.missing]
+    words = [word for name, value in given if value is not None for word in (name, value)]
+    return words + ["--no-header"] * (not reading.header)
 
 
 def choice_of(
@@ -105,10 +185,18 @@ def choice_of(
     scale: bool = True,
     task: str = "auto",
     positive: str | None = None,
+    keep: Sequence[str] | None = None,
+    rows: int | None = None,
+    seed: int = 0,
 ) -> Choice:
     if task not in TASKS:
         raise CommandError(f"--task must be {', '.join(TASKS[:-1])} or {TASKS[-1]}, got {task!r}")
-    return Choice(target, tuple(drop or ()), tuple(category or ()), scale, task, positive)
+    lists = (tuple(names or ()) for names in (drop, category, keep))
+    left_out, categories, kept = lists
+    for name in kept:
+        if name in left_out:
+            raise CommandError(f"--keep and --drop both name {name!r}; give one of them")
+    return Choice(target, left_out, categories, scale, task, positive, kept, rows, seed)
 
 
 def ensure_outputs(*files: str | None) -> None:
@@ -132,11 +220,13 @@ def ensure_apart(file: str, *outputs: str | None) -> None:
 
 def rows_of(table: Table, choice: Choice, notes: list[str]) -> tuple[Table, Target]:
     """The rows that have a target, without its column, and the target."""
+    notes += table.notes
+    table = drawn(table, choice, notes)
     target = encoded_target(table, choice, notes)
     if target.without.size:
         places = listed((int(table.place[i]) for i in target.without), 5)
         notes.append(
-            f"{target.without.size} rows have no target and were left out "
+            f"{number_of(target.without.size, 'row')} without a target left out "
             f"({table.counted} {places})"
         )
     if target.name in choice.drop:
@@ -158,11 +248,3 @@ def write_csv(file: str | None, columns: Sequence[str], rows: Sequence[Sequence[
         sys.stdout.write(out.getvalue())
     else:
         replace_file(file, out.getvalue().encode("utf-8"))
-
-
-def status(voice: Voice, text: str) -> Any:
-    """A line that lives while work goes on, on a terminal."""
-    if voice.terminal:
-        return voice.errors.status(text)
-
-    return nullcontext()

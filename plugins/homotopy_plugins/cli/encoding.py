@@ -7,9 +7,7 @@ what was looked at.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -17,49 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy_plugins.cli.answers import CommandError, close_to, listed
+from homotopy_plugins.cli.answers import CommandError, close_to, listed, number_of
+from homotopy_plugins.cli.cells import PLAIN, Cells, Style
+from homotopy_plugins.cli.kinds import CATEGORIES, Choice, checked_numbers, kinds_of
+from homotopy_plugins.cli.landmarks import Landmarks
 from homotopy_plugins.cli.tables import Column, Table
 
-__all__ = ["Category", "Choice", "Encoding", "Number", "frame_of", "kinds_of"]
+__all__ = ["Category", "Encoding", "Number", "frame_of"]
 
 Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
-# Of a column of words no more than this many categories are told apart; the rarest share a column.
-CATEGORIES = 20
-# A column of words in which more than this fraction of the rows is unique is a name or a text.
-UNIQUE = 0.5
-# With at least this fraction of numbers a column is one of numbers, and texts in it are wrong.
-MOSTLY = 0.5
-# A value this large cannot be squared.
-LARGEST = 1e100
-_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-
-
-@attrs.frozen
-class Choice:
-    """What the user says about columns.
-
-    Attributes
-    ----------
-    target : str or None
-    drop : tuple of str
-        Columns to leave out.
-    category : tuple of str
-        Columns of numbers that name categories.
-    scale : bool
-        Whether numbers are standardised.
-    task : {"auto", "classification", "regression"}
-    positive : str or None
-        The class that is told apart from all others.
-    """
-
-    target: str | None = None
-    drop: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    scale: bool = True
-    task: str = "auto"
-    positive: str | None = None
 
 
 # ---------------------------------------------------------------------- columns
@@ -67,12 +31,14 @@ class Choice:
 
 @attrs.frozen
 class Number:
-    """A column of numbers: ``(value - centre) / spread``, with `fill` for what is missing."""
+    """A column of numbers: ``(value - centre) / spread``, with `fill` for what is missing; `style`
+    is how they were written, dates for instance."""
 
     name: str
     fill: float
     centre: float = 0.0
     spread: float = 1.0
+    style: Style = PLAIN
 
     def width(self) -> int:
         return 1
@@ -81,12 +47,29 @@ class Number:
         return [self.name]
 
     def apply(self, column: Column, table: Table, notes: Gathered) -> Array:
-        values = _checked_numbers(column, table)
+        cells = column.read_as(self.style)
+        self._check_kind(cells, table)
+        values = checked_numbers(column.name, column.raw, cells, table)
+        notes.gaps += cells.gaps
         gaps = np.isnan(values)
         if gaps.any():
             notes.filled.append(f"{self.name} ({int(gaps.sum())})")
             values = np.where(gaps, self.fill, values)
         return np.asarray((values - self.centre) / self.spread)[:, None]
+
+    def _check_kind(self, cells: Cells, table: Table) -> None:
+        there = np.flatnonzero(~np.isnan(cells.values))
+        if there.size and not cells.wrong.size and cells.style.kind != self.style.kind:
+            said = {"number": "numbers", "date": "dates", "clock": "times of day"}
+            raise CommandError(
+                f"{table.source}: column {self.name!r} holds {said[cells.style.kind]} "
+                f"({table.where(int(there[0]))}), and held {said[self.style.kind]} in training; "
+                "write it as it was then"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        plain = attrs.asdict(self, filter=lambda field, _: field.name != "style")
+        return {"kind": "number", **plain, "style": self.style.to_json()}
 
 
 @attrs.frozen
@@ -104,6 +87,9 @@ class Category:
     def labels(self) -> list[str]:
         named = [f"{self.name}={'missing' if one is None else one}" for one in self.known]
         return named + [f"{self.name}=other"] * self.other
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "category", **attrs.asdict(self)}
 
     def apply(self, column: Column, table: Table, notes: Gathered) -> Array:
         place = {one: k for k, one in enumerate(self.known)}
@@ -128,18 +114,24 @@ class Gathered:
 
     filled: list[str] = attrs.field(factory=list)
     unknown: list[tuple[str, Counter[str]]] = attrs.field(factory=list)
+    gaps: Counter[str] = attrs.field(factory=Counter)
 
     def told(self) -> list[str]:
         notes = []
+        if self.gaps:
+            notes.append(
+                "read as missing among numbers: "
+                + listed(f"{text!r} ({count})" for text, count in self.gaps.most_common())
+            )
         if self.filled:
             notes.append(
-                f"missing values were filled in with the median of their column: "
-                f"{listed(self.filled)}"
+                "missing values filled in with the median of their column: "
+                f"{listed(self.filled, 4)}"
             )
         for name, words in self.unknown:
             notes.append(
-                f"column {name!r}: {listed(words)} did not occur in training and counts as none of "
-                f"its categories ({sum(words.values())} rows)"
+                f"column {name!r}: {listed(words)} did not occur in training, so "
+                f"{number_of(sum(words.values()), 'row')} belong to none of its categories"
             )
         return notes
 
@@ -154,10 +146,16 @@ class Encoding:
         In the order of the matrix.
     features : int or None
         The number of columns of a file that holds a sparse matrix and has no names.
+    missing : tuple of str
+        What else stood for a gap, as the user said.
+    landmarks : Landmarks or None
+        What the numbers are mapped by in the end.
     """
 
     columns: tuple[Number | Category, ...]
     features: int | None = None
+    missing: tuple[str, ...] = ()
+    landmarks: Landmarks | None = None
 
     @classmethod
     def of(cls, table: Table, choice: Choice, notes: list[str]) -> Encoding:
@@ -167,7 +165,7 @@ class Encoding:
                 f"{table.source}: {table.matrix.shape[1]} sparse columns, taken as they are"
             )
             return cls((), int(table.matrix.shape[1]))
-        kinds = kinds_of(table, choice.category, notes)
+        kinds = kinds_of(table, choice, notes)
         made: list[Number | Category] = []
         for column in table.columns:
             kind = kinds.get(column.name)
@@ -180,21 +178,23 @@ class Encoding:
                 f"{table.source}: no column is left to learn from beside the target"
                 + (f" ({'; '.join(notes)})" if notes else "")
             )
+        missing = frozenset().union(*(column.habits.missing for column in table.columns))
         words = [one.name for one in made if isinstance(one, Category)]
         if words:
             notes.append(f"words became one column for each category: {listed(words)}")
         if choice.scale and len(words) < len(made):
             count = len(made) - len(words)
             notes.append(
-                f"{count} column{'s' if count > 1 else ''} of numbers "
-                f"{'were' if count > 1 else 'was'} standardised (--no-scale leaves them as they "
-                "are)"
+                f"{count} column{'s' if count > 1 else ''} of numbers standardised "
+                "(--no-scale leaves them as they are)"
             )
-        return cls(tuple(made))
+        return cls(tuple(made), missing=tuple(sorted(missing)))
 
     @property
     def names(self) -> list[str]:
         """The columns of the matrix by name."""
+        if self.landmarks is not None:
+            return [f"landmark {k}" for k in range(self.landmarks.points.shape[0])]
         if self.features is not None:
             return [f"x{k}" for k in range(self.features)]
         return [label for column in self.columns for label in column.labels()]
@@ -215,9 +215,22 @@ class Encoding:
                 f"{close_to(missing[0], table.names)}"
             )
         gathered = Gathered()
-        parts = [one.apply(table.column(one.name), table, gathered) for one in self.columns]
+        parts = [one.apply(self._column(table, one.name), table, gathered) for one in self.columns]
         notes += gathered.told()
-        return np.hstack(parts)
+        made = np.hstack(parts)
+        return made if self.landmarks is None else self.landmarks.apply(made)
+
+    def with_landmarks(self, table: Table, count: int, gamma: float | None) -> Encoding:
+        """The same, mapped to Nystroem features."""
+        return attrs.evolve(self, landmarks=Landmarks.of(self.apply(table, []), count, gamma, 0))
+
+    def _column(self, table: Table, name: str) -> Column:
+        """A column with the gaps of training."""
+        column = table.column(name)
+        if column.habits.missing.issuperset(self.missing):
+            return column
+        habits = attrs.evolve(column.habits, missing=column.habits.missing.union(self.missing))
+        return attrs.evolve(column, habits=habits)
 
     def _sparse(self, table: Table) -> Any:
         if table.matrix is None:
@@ -235,10 +248,12 @@ class Encoding:
     # ------------------------------------------------------------------ as JSON
 
     def to_json(self) -> dict[str, Any]:
-        columns = [
-            {"kind": type(one).__name__.lower(), **attrs.asdict(one)} for one in self.columns
-        ]
-        return {"columns": columns, "features": self.features}
+        return {
+            "columns": [one.to_json() for one in self.columns],
+            "features": self.features,
+            "missing": list(self.missing),
+            "landmarks": None if self.landmarks is None else self.landmarks.to_json(),
+        }
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -250,7 +265,10 @@ class Encoding:
             if entry.get("kind") == "number":
                 numbers = [entry.get(key) for key in ("fill", "centre", "spread")]
                 _expect(all(_finite(one) for one in numbers) and numbers[2] != 0, "column")
-                columns.append(Number(entry["name"], *(float(one) for one in numbers)))
+                # Machines of version 0.1 knew plain numbers only.
+                style = Style.from_json(entry["style"]) if "style" in entry else PLAIN
+                fill, centre, spread = map(float, numbers)
+                columns.append(Number(entry["name"], fill, centre, spread, style))
             else:
                 known = entry.get("known")
                 _expect(isinstance(known, list), "column")
@@ -259,7 +277,13 @@ class Encoding:
         features = data.get("features")
         whole = isinstance(features, int) and not isinstance(features, bool) and features > 0
         _expect(whole if features is not None else bool(columns), "encoding")
-        return cls(tuple(columns), features)
+        missing = data.get("missing", [])
+        _expect(
+            isinstance(missing, list) and all(isinstance(one, str) for one in missing), "encoding"
+        )
+        given = data.get("landmarks")
+        landmarks = None if given is None else Landmarks.from_json(given)
+        return cls(tuple(columns), features, tuple(missing), landmarks)
 
 
 def _expect(true: bool, what: str) -> None:
@@ -272,104 +296,15 @@ def _finite(value: Any) -> bool:
     return number and bool(np.isfinite(value))
 
 
-# ---------------------------------------------------------------------- looking at columns
-
-
-def kinds_of(table: Table, category: Sequence[str], notes: list[str]) -> dict[str, str]:
-    """Which columns hold numbers and which categories; those of no use are left out, and named."""
-    for name in category:
-        table.column(name)
-    kinds: dict[str, str] = {}
-    single, texts, counting = [], [], []
-    for column in table.columns:
-        if column.name not in category and _holds_numbers(column, table):
-            values = _checked_numbers(column, table)
-            there = values[~np.isnan(values)]
-            if there.size == 0 or (np.ptp(there) == 0.0 and there.size == values.size):
-                single.append(column.name)
-            elif _counts_rows(column.name, values):
-                counting.append(column.name)
-            else:
-                kinds[column.name] = "number"
-            continue
-        words = column.words()
-        different = len(set(words))
-        if different == 1:
-            single.append(column.name)
-        elif different > CATEGORIES and different > UNIQUE * len(words):
-            texts.append(column.name)
-        else:
-            kinds[column.name] = "category"
-    for names, why in (
-        (single, "with one value only"),
-        (texts, "of words that hardly repeat (names, texts, dates)"),
-        (counting, "that only count the rows"),
-    ):
-        if names:
-            notes.append(f"columns {why} were left out: {listed(names)}")
-    return kinds
-
-
-def _holds_numbers(column: Column, table: Table) -> bool:
-    """Whether a column is one of numbers; one that nearly is, is refused with the place."""
-    values, wrong = column.numbers()
-    if not wrong.size:
-        return True
-    numbers = int(np.count_nonzero(~np.isnan(values)))
-    if numbers < MOSTLY * (numbers + wrong.size):
-        _refuse_commas(column, table, wrong)
-        return False
-    i = int(wrong[0])
-    more = f" (and {wrong.size - 1} more)" if wrong.size > 1 else ""
-    raise CommandError(
-        f"{table.source}: column {column.name!r} holds {str(column.raw[i])!r} in {table.where(i)}"
-        f"{more} among numbers; correct it, leave it empty if it is missing, or give --category "
-        f"{column.name!r} if the numbers name categories"
-    )
-
-
-def _refuse_commas(column: Column, table: Table, wrong: Index) -> None:
-    texts = [column.raw[i] for i in wrong.tolist()]
-    if all(isinstance(text, str) and _COMMA.fullmatch(text) for text in texts):
-        raise CommandError(
-            f"{table.source}: column {column.name!r} holds numbers with a comma ({texts[0]} in "
-            f"{table.where(int(wrong[0]))}); give --decimal ,"
-        )
-
-
-def _checked_numbers(column: Column, table: Table) -> Array:
-    values, wrong = column.numbers()
-    if wrong.size:
-        i = int(wrong[0])
-        raise CommandError(
-            f"{table.source}: column {column.name!r} should hold numbers, but {table.where(i)} has "
-            f"{str(column.raw[i])!r}; correct it, or leave it empty if it is missing"
-        )
-    large = np.flatnonzero(np.abs(values) > LARGEST)
-    if large.size:
-        i = int(large[0])
-        raise CommandError(
-            f"{table.source}: column {column.name!r} is {values[i]:g} in {table.where(i)}, which "
-            "cannot be computed with; correct it, leave it empty, or --drop the column"
-        )
-    return values
-
-
-def _counts_rows(name: str, values: Array) -> bool:
-    """An index that was written along has no name and counts."""
-    unnamed = re.fullmatch(r"column \d+|Unnamed: \d+", name) is not None
-    return unnamed and not np.isnan(values).any() and bool(np.all(np.diff(values) == 1.0))
-
-
 def _number(column: Column, table: Table, scale: bool) -> Number:
-    values = _checked_numbers(column, table)
-    there = values[~np.isnan(values)]
+    values = checked_numbers(column.name, column.raw, column.cells, table)
+    there, style = values[~np.isnan(values)], column.cells.style
     fill = float(np.median(there))
     if not scale:
-        return Number(column.name, fill)
+        return Number(column.name, fill, style=style)
     whole = np.where(np.isnan(values), fill, values)
     centre, spread = float(whole.mean()), float(whole.std())
-    return Number(column.name, fill, centre, spread if spread > 0.0 else 1.0)
+    return Number(column.name, fill, centre, spread if spread > 0.0 else 1.0, style)
 
 
 def _category(column: Column) -> Category:
@@ -386,33 +321,20 @@ def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:
 
     if table.matrix is not None:
         return table.matrix
-    kinds = kinds_of(table, choice.category, notes)
-    made = {}
+    kinds = kinds_of(table, choice, notes)
+    gathered = Gathered()
+    made: dict[str, Any] = {}
     for column in table.columns:
         if kinds.get(column.name) == "number":
-            made[column.name] = column.numbers()[0]
+            values = column.cells.values
+            gathered.gaps += column.cells.gaps
+            made[column.name] = values
+            if column.cells.style.kind == "date":
+                # To be shown as dates.
+                made[column.name] = pd.to_datetime(values * 86400.0, unit="s")
         elif kinds.get(column.name) == "category":
             made[column.name] = np.array(column.words(), dtype=object)
     if not made:
         raise CommandError(f"{table.source}: no column is left to learn from beside the target")
+    notes += gathered.told()
     return pd.DataFrame(made, index=pd.Index(table.place, name=table.counted))
-
-
-def choice_to_json(choice: Choice) -> dict[str, Any]:
-    return attrs.asdict(choice)
-
-
-def choice_from_json(data: Any) -> Choice:
-    """What `choice_to_json` made; ValueError if it is anything else."""
-    _expect(isinstance(data, Mapping), "choice of columns")
-    fields = {field.name for field in attrs.fields(Choice)}
-    _expect(set(data) == fields, "choice of columns")
-    texts = [data[key] for key in ("target", "positive")]
-    lists = [data[key] for key in ("drop", "category")]
-    _expect(all(one is None or isinstance(one, str) for one in texts), "choice of columns")
-    _expect(all(isinstance(one, list | tuple) for one in lists), "choice of columns")
-    _expect(all(isinstance(one, str) for names in lists for one in names), "choice of columns")
-    _expect(isinstance(data["scale"], bool), "choice of columns")
-    _expect(data["task"] in ("auto", "classification", "regression"), "choice of columns")
-    kept = {key: tuple(data[key]) for key in ("drop", "category")}
-    return Choice(**{**data, **kept})

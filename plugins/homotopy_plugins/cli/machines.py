@@ -18,7 +18,6 @@ import homotopy
 from homotopy import PathError
 from homotopy.path.files import Archive, packed, refusing, replace_file
 from homotopy.path.storage import BYTE, REAL, WHOLE, written
-from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.encoding import Encoding
 from homotopy_plugins.kernels.functions import KERNELS, kernel_function
 
@@ -144,12 +143,12 @@ class Machine:
             header = json.loads(archive.read("header", BYTE, MOST).tobytes().decode())
             if not isinstance(header, dict) or header.get("format") != FORMAT:
                 found = header.get("format") if isinstance(header, dict) else None
-                hint = (
-                    "; it is a path: 'homotopy certify' and 'homotopy plot' read it"
-                    if isinstance(found, int)
-                    else ""
-                )
-                raise CommandError(f"{file}: not {WHAT} (format {found!r}){hint}")
+                if isinstance(found, int):
+                    raise PathError(
+                        f"{file}: not {WHAT} but a path; 'homotopy certify' and 'homotopy plot' "
+                        "read it"
+                    )
+                raise PathError(f"{file}: not {WHAT} (format {found!r})")
             machine = cls(
                 kind=str(header["kind"]),
                 target=str(header["target"]),

@@ -26,6 +26,8 @@ Lookup = Callable[[str], Array]
 
 # What is taken from the table and not from the command line.
 INPUTS = ("X", "x", "y", "X_unlabelled")
+# What has an option of its own in 'homotopy trace'.
+DIRECT = ("path", "kernel", "C", "gamma")
 COLUMN = "@"
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NOTHING = ("none", "null")

@@ -25,8 +25,9 @@ class Audited:
     frame: Any
     suspected: Any
 
-    def write_html(self, file: str) -> None:
-        self.report.write_html(file)
+    def write_html(self, file: str, apply: str) -> None:
+        """The page; `apply` says how decisions are applied."""
+        self.report.write_html(file, apply=apply)
 
     @property
     def sentence(self) -> str:
@@ -38,8 +39,18 @@ class Audited:
 
     @property
     def groups(self) -> list[str]:
-        """Rows that look wrong together, in words."""
-        return [str(group) for group in getattr(self.report, "groups", ())]
+        """Rows that look wrong together, in words; the largest group first."""
+        groups = getattr(self.report, "groups", ())
+        return [str(group) for group in sorted(groups, key=lambda one: -len(one.rows))]
+
+    @property
+    def task(self) -> str:
+        return str(getattr(self.report, "task", "classification"))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the columns say too little for a number."""
+        return getattr(getattr(self.report, "verdict", None), "colour", "") == "red"
 
     @property
     def notes(self) -> list[str]:

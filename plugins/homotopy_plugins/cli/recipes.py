@@ -20,29 +20,29 @@ from homotopy import HomotopyError, LossModel, Path, PathError, load_plugin
 from homotopy.path.files import refusing
 from homotopy.path.storage import read_recipe, save
 from homotopy_plugins.cli import machines
-from homotopy_plugins.cli.answers import CommandError, close_to, listed
-from homotopy_plugins.cli.encoding import (
-    Choice,
-    Encoding,
-    choice_from_json,
-    choice_to_json,
-)
+from homotopy_plugins.cli.answers import CommandError, close_to, listed, number_of
+from homotopy_plugins.cli.encoding import Encoding
+from homotopy_plugins.cli.files import STDIN, Reading, read_table
+from homotopy_plugins.cli.kinds import Choice, choice_from_json, choice_to_json, drawn
 from homotopy_plugins.cli.options import (
     COLUMN,
+    DIRECT,
     INPUTS,
     Option,
     checked_settings,
     options_of,
     parsed,
 )
-from homotopy_plugins.cli.tables import STDIN, Reading, Table, read_table
+from homotopy_plugins.cli.sizes import cache_of
+from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, encoded_target
 
 __all__ = ["Ingredients", "Recipe", "checked_plugin", "mix", "reopened", "restored"]
 
 Array = npt.NDArray[np.float64]
 
-FORMAT = "recipe 1"
+# What a cell means has changed since recipe 1.
+FORMAT = "recipe 2"
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +82,10 @@ class Recipe:
     def from_json(cls, data: Mapping[str, Any]) -> tuple[Recipe, str | None]:
         """What `to_json` made, and where the data are, seen from the file of the path."""
         if data.get("format") != FORMAT:
-            raise ValueError(f"a recipe of format {data.get('format')!r}")
+            raise ValueError(
+                f"its recipe has format {data.get('format')!r}, and this version reads {FORMAT!r}: "
+                "trace the path again"
+            )
         settings, source, reading = data["settings"], data["data"], data["reading"]
         texts = [data["plugin"], source["sha256"], *settings, *settings.values()]
         places = [source["file"], source["near"]]
@@ -144,6 +147,10 @@ def mix(
     file: str | None,
     notes: list[str],
     encoding: Encoding | None = None,
+    *,
+    memory: str | None = None,
+    nystroem: int | None = None,
+    gamma: float | None = None,
 ) -> Ingredients:
     """Build the model of plugin `name` from a table.
 
@@ -151,7 +158,13 @@ def mix(
     ----------
     encoding : Encoding, optional
         How columns become numbers, if that is known already.
+    memory : str, optional
+        A bound, ``2G`` for instance.
+    nystroem : int, optional
+        How many Nystroem features to make, of an rbf kernel of width `gamma`.
     """
+    notes += table.notes
+    table = drawn(table, choice, notes)
     plugin = checked_plugin(name)
     options = options_of(plugin)
     settings = dict(settings)
@@ -168,7 +181,7 @@ def mix(
         if target.without.size and "X_unlabelled" not in options:
             places = listed((int(table.place[i]) for i in target.without), 5)
             notes.append(
-                f"{target.without.size} rows have no target and were left out "
+                f"{number_of(target.without.size, 'row')} without a target left out "
                 f"({table.counted} {places})"
             )
         if not target.without.size and "X_unlabelled" in options:
@@ -186,6 +199,8 @@ def mix(
         features = used if table.matrix is not None else _features(used, target, columns, choice)
         if encoding is None:
             encoding = Encoding.of(features, choice, notes)
+            if nystroem is not None:
+                encoding = encoding.with_landmarks(features, nystroem, gamma)
         X = encoding.apply(features, notes)
         if target is not None and "X_unlabelled" in options:
             arguments["X_unlabelled"] = X[target.without]
@@ -195,6 +210,8 @@ def mix(
         else:
             # A function of one variable takes a list of numbers.
             arguments["x"] = X[:, 0] if X.shape[1] == 1 else X
+        if "cache_size" in options and "cache_size" not in settings:
+            arguments["cache_size"] = cache_of(memory, X.shape[0], X.shape[1])
     if target is not None:
         arguments["y"] = target.values
 
@@ -253,7 +270,7 @@ def _refuse_missing(name: str, options: Mapping[str, Option], settings: Mapping[
             f"{name} is made from {names}, which a table of columns and a target does not hold; "
             f"trace it in Python: Homotopy(load_plugin({name!r})({names})).trace()"
         )
-    given = " ".join(f"--set {one}=VALUE" for one in plain)
+    given = " ".join(f"--{one} VALUE" if one in DIRECT else f"--set {one}=VALUE" for one in plain)
     raise CommandError(f"{name} needs {names}; give {given}")
 
 
@@ -309,7 +326,7 @@ def restored(file: str, data: str | None, target: str | None, notes: list[str]) 
         encoding=recipe.encoding,
     )
     path = Path.load(file, made.model)
-    notes.append(f"the model was built again from {given}")
+    notes.append(f"rebuilt the model from {given}")
     return Restored(path, made)
 
 

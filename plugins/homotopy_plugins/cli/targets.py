@@ -9,16 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy_plugins.cli.answers import CommandError, close_to, listed
-from homotopy_plugins.cli.encoding import LARGEST, MOSTLY, Choice
+from homotopy_plugins.cli.cells import Cells
+from homotopy_plugins.cli.kinds import LARGEST, MOSTLY, Choice
 from homotopy_plugins.cli.tables import Table
+from homotopy_plugins.tasks import are_classes, too_many
 
-__all__ = ["Target", "encoded_target", "two_classes"]
+__all__ = ["Target", "classes_to_audit", "encoded_target", "two_classes"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A target of at most this many different whole numbers is a set of classes.
-CLASSES = 10
+
+# Columns that are named at most where the target is asked for.
+NAMED = 16
 
 
 @attrs.frozen(eq=False)
@@ -55,12 +58,26 @@ def target_name(table: Table, given: str | None) -> str:
             )
         if table.matrix is None:
             table.column(given)
+        if given in table.doubled:
+            raise CommandError(
+                f"{table.source}: several columns are called {given!r}; rename all but the target"
+            )
         return given
     if table.target is not None:
         return table.target
     raise CommandError(
-        f"{table.source}: which column is the target? Give --target; {close_to('', table.names)}"
+        f"{table.source}: which column is the target? Give --target; there is "
+        f"{_with_the_last(table.names)}"
     )
+
+
+def _with_the_last(names: list[str]) -> str:
+    """Names of columns; the last one is often the target."""
+    named = [repr(one) for one in names]
+    if len(named) > NAMED:
+        left = len(named) - NAMED
+        named[NAMED - 2 : -2] = [f"{left} more"]
+    return ", ".join(named)
 
 
 def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
@@ -69,7 +86,9 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
     column = table.labels if table.labels is not None else table.column(name)
     values, wrong = column.numbers()
     words = column.words()
-    there = np.array([word is not None for word in words], dtype=bool)
+    numeric = not wrong.size
+    # Among numbers "-" and "unknown" are gaps, among words they may be classes.
+    there = ~np.isnan(values) if numeric else np.array([word is not None for word in words])
     if not there.any():
         raise CommandError(f"{table.source}: the target {name!r} is missing in every row")
     rows, without = np.flatnonzero(there), np.flatnonzero(~there)
@@ -78,7 +97,6 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
             f"{table.source} has one row with a target, {table.where(int(rows[0]))}; nothing can "
             "be learnt from it"
         )
-    numeric = not wrong.size
     different = np.unique(values[rows]) if numeric else np.empty(0)
     if numeric and not np.all(np.abs(different) <= LARGEST):
         i = int(rows[np.argmax(np.abs(values[rows]))])
@@ -90,13 +108,16 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
         i = int(wrong[0])
         raise CommandError(
             f"{table.source}: the target {name!r} holds {str(column.raw[i])!r} in "
-            f"{table.where(i)} among numbers; correct it or leave it empty"
+            f"{table.where(i)} among numbers; correct it, or give --missing "
+            f"{str(column.raw[i]).strip()!r} if it stands for a gap"
         )
+    if numeric:
+        notes += _read_as(name, column.cells)
     task = choice.task
     if choice.positive is not None:
         task = "classification"
     if task == "auto":
-        task = _task_of(numeric, different, rows.size)
+        task = "regression" if numeric and not are_classes(values[rows]) else "classification"
         if numeric:
             notes.append(_said(name, task, different.size))
     found: Any
@@ -113,17 +134,22 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
     return Target(name, task, found, rows, without)
 
 
+def _read_as(name: str, cells: Cells) -> list[str]:
+    """How numbers of the target were written, where that is worth a word."""
+    said = []
+    if cells.style.kind != "number":
+        said.append("dates, in days" if cells.style.kind == "date" else "times of day, in hours")
+    elif cells.style.marks:
+        said.append("amounts with signs or separators")
+    if cells.gaps:
+        said.append(f"{listed(repr(text) for text in cells.gaps)} as missing")
+    return [f"the target {name!r} was read as numbers: {', '.join(said)}"] if said else []
+
+
 def _stray(values: Array, wrong: Index) -> bool:
     """Whether a few texts stand among many different numbers."""
     there = values[~np.isnan(values)]
-    return np.unique(there).size > CLASSES and there.size >= MOSTLY * (there.size + wrong.size)
-
-
-def _task_of(numeric: bool, different: Array, rows: int) -> str:
-    if not numeric or different.size <= 2:
-        return "classification"
-    whole = bool(np.all(different == np.round(different)))
-    return "classification" if whole and different.size <= min(CLASSES, rows // 5) else "regression"
+    return not are_classes(there) and there.size >= MOSTLY * (there.size + wrong.size)
 
 
 def _said(name: str, task: str, different: int) -> str:
@@ -147,6 +173,23 @@ def _against_the_rest(found: Any, positive: str, table: Table, name: str) -> Any
             f"{close_to(positive, known)}"
         )
     return np.where(texts == positive, positive, f"not {positive}")
+
+
+def classes_to_audit(target: Target, source: str) -> None:
+    """Refuse labels of which nothing tells which are wrong, with the way out."""
+    classes = target.classes
+    if len(classes) == 1:
+        raise CommandError(
+            f"{source}: the target {target.name!r} has one value ({classes[0]}); nothing tells "
+            "which rows are wrong"
+        )
+    if target.task == "classification" and too_many(len(classes), target.values.size):
+        words = isinstance(classes[0], str)
+        raise CommandError(
+            f"{source}: the target {target.name!r} has {len(classes)} different values in "
+            f"{target.values.size} rows, too many to be classes; give another --target"
+            + ("" if words else ", or --task regression if they are amounts")
+        )
 
 
 def two_classes(target: Target, source: str) -> None:

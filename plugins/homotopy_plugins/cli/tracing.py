@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
 import homotopy
-from homotopy import Homotopy, LossModel, Path, TraceError, TraceInterrupted
+from homotopy import Homotopy, LossModel, Path, Status, TraceError, TraceInterrupted
 from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave
+from homotopy_plugins.cli.bars import Forecast, forecasting
 
-__all__ = ["Keep", "traced"]
+__all__ = ["Keep", "told", "traced"]
 
 Keep = Callable[[Path], str]
 Tell = Callable[[homotopy.Progress], None]
@@ -23,6 +24,7 @@ def traced(
     voice: Voice,
     keep: Keep | None,
     *,
+    start: Path | None = None,
     max_breakpoints: int | None = None,
     max_seconds: float | None = None,
 ) -> Path:
@@ -30,17 +32,34 @@ def traced(
     engine = Homotopy(model, max_breakpoints=max_breakpoints, max_seconds=max_seconds)
     try:
         with _watching(model, voice) as tell:
-            path = engine.trace(callback=tell)
+            # Lines at intervals, where there is no terminal, cost the trace nothing.
+            lines = tell is None and not voice.quiet
+            path = engine.trace(start=start, callback=tell, progress=lines)
     except TraceInterrupted as error:
         _interrupted(error.path, voice, keep)
     except KeyboardInterrupt:
-        voice.errors.print("homotopy trace: interrupted before the path had begun; nothing to save")
+        voice.errors.print("homotopy trace: interrupted before the path began; nothing was saved")
         leave(INTERRUPTED)
     except TraceError as error:
+        if error.path is None and "ran out before the path had begun" in str(error):
+            raise CommandError(
+                f"--max-seconds {max_seconds:g} ran out before the path had begun; allow more"
+            ) from error
         raise CommandError(f"{error}{_saved(error.path, keep)}") from error
     if not path.complete:
-        voice.note(f"{path.status.value}: {path!r}")
+        voice.note(told(repr(path), path, max_breakpoints, max_seconds))
     return path
+
+
+def told(text: str, path: Path, max_breakpoints: int | None, max_seconds: float | None) -> str:
+    """What is said about a path, with the limit at which it stopped."""
+    if path.status is not Status.LIMIT:
+        return text
+    counted = max_breakpoints is not None and (
+        max_seconds is None or path.breakpoints.size >= max_breakpoints
+    )
+    limit = f"--max-breakpoints {max_breakpoints}" if counted else f"--max-seconds {max_seconds:g}"
+    return text.replace(path.status.value, f"stopped at {limit}")
 
 
 def _interrupted(path: object, voice: Voice, keep: Keep | None) -> None:
@@ -64,36 +83,28 @@ def _watching(model: LossModel, voice: Voice) -> Iterator[Tell | None]:
     if not voice.terminal:
         yield None
         return
-    columns = (
-        TextColumn("{task.fields[name]}"),
-        BarColumn(),
+    name, forecast = model.parameter, Forecast()
+    more = (
         TextColumn("{task.fields[t]}"),
-        TextColumn("break-points {task.fields[breakpoints]}, jumps {task.fields[jumps]}"),
-        TextColumn("{task.fields[objective]}"),
-        TimeElapsedColumn(),
+        TextColumn("{task.fields[counts]}"),
     )
-    name = model.parameter
-    with Progress(*columns, console=voice.errors, transient=True) as bar:
-        task = bar.add_task(
-            "", total=1.0, name=name, t="", breakpoints=0, jumps=0, objective="solving the start"
-        )
+    with forecasting(voice.errors, *more) as bar:
+        task = bar.add_task("solving the start", total=None, forecast=forecast, t="", counts="")
         span: list[float] = []
 
         def tell(now: homotopy.Progress) -> None:
             if not span:
                 start = model.span[0]
                 span.append(float(start) if np.isfinite(start) else now.t)
+                # The start says nothing about the speed of the path.
+                forecast.restart()
             length = abs(float(model.span[1]) - span[0])
-            part = abs(now.t - span[0]) / length if length > 0.0 else 1.0
-            known = np.isfinite(now.objective)
-            after = "after the last jump" if now.jumps else "at the start"
+            forecast.report(abs(now.t - span[0]) / length if length > 0.0 else 1.0)
             bar.update(
                 task,
-                completed=min(part, 1.0),
-                t=f"{name} = {now.t:.6g}",
-                breakpoints=now.breakpoints,
-                jumps=now.jumps,
-                objective=f"objective {now.objective:.6g} {after}" if known else "",
+                description="tracing",
+                t=f"{name} = {now.t:.4g}",
+                counts=f"{now.breakpoints} break-points, {now.jumps} jumps",
             )
 
         yield tell

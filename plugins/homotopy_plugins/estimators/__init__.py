@@ -8,6 +8,7 @@ from homotopy_plugins.estimators.displays import (
     RobustnessCurveDisplay,
 )
 from homotopy_plugins.estimators.forks import Flips, LeaveOneOutCurve, leave_one_out_curve
+from homotopy_plugins.estimators.scales import UnscaledWarning
 from homotopy_plugins.estimators.selection import RobustSVCCV, RobustSVRCV
 from homotopy_plugins.estimators.svm import RobustSVC, RobustSVR
 from homotopy_plugins.estimators.trend_filter import TrendFilterRegressor
@@ -25,5 +26,6 @@ __all__ = [
     "RobustSVRCV",
     "RobustnessCurveDisplay",
     "TrendFilterRegressor",
+    "UnscaledWarning",
     "leave_one_out_curve",
 ]

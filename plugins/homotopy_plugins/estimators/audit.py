@@ -47,7 +47,7 @@ class Fits:
         values = [met(path.response(first, "before"))]
         values += [met(path.response(t)) for t in np.linspace(first, last, LOOKS)[1:]]
         model: Any = path.model
-        stays = path.stays(*model.outlier_pieces)
+        stays = path.occupancy(*model.outlier_pieces)
         return cls(values[0], values[-1], _mean(np.array(values)), stays.first, stays.share)
 
     @classmethod

@@ -313,8 +313,8 @@ class ConditionalConformal(BaseEstimator):  # type: ignore[misc]
         row = fork.insert_row(new)
         try:
             response = fork.push(row, aim).own_response
-        except TraceError:
-            if self._balanced(known, aim):
+        except TraceError as error:
+            if not getattr(error, "infeasible", False) and self._balanced(known, aim):
                 raise
             return float(np.copysign(np.inf, aim))
         fork.restore()

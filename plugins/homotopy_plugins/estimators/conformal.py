@@ -370,8 +370,8 @@ class ConformalSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fork, model = self._fork(), self.path_.model
         assert isinstance(model, RegressionRamp)
         needed, loss, found = needed_rows(self.confidence_levels_, model.y.size), self._ends(), []
-        for i in range(X.shape[0]):
-            swept = sweep(fork, X[[i]], model.y, loss)
+        for new in model.new_rows(X, 0.0, self.path_.traced[0]):
+            swept = sweep(fork, new, model.y, loss)
             found.append([swept.set_for(k) for k in needed])
         return found
 

@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import Fork, Moved, Path
+from homotopy import Fork, Moved, NewRow, Way
 
 __all__ = ["Loss", "NewRowSweep", "merged", "needed_rows", "order_statistic", "sweep"]
 
@@ -124,14 +124,12 @@ def merged(parts: list[tuple[float, float]]) -> Array:
     return np.array(out).reshape(-1, 2)
 
 
-def sweep(fork: Fork, x: Any, y: Array, loss: Loss) -> NewRowSweep:
-    """Take the alpha of a new row x from 0 to either end; the fork is restored."""
+def sweep(fork: Fork, new: NewRow, y: Array, loss: Loss) -> NewRowSweep:
+    """Take the alpha of a new row from 0 to either end; the fork is restored."""
     tails, low, high, count = [], [], [], []
-    middle: tuple[float, float, Array] | None = None
+    row = fork.insert_row(new)
+    middle = _middle(fork, row, y, loss) if loss.width > 0.0 and not loss.curvature else None
     for sign, end in ((1.0, loss.up), (-1.0, loss.down)):
-        row = fork.insert(x, 0.0)
-        if sign > 0.0 and loss.width > 0.0 and not loss.curvature:
-            middle = _middle(fork, row, y, loss)
         moved = fork.push(row, end, nodes=True)
         places, number = _on_the_way(moved, row, y, loss)
         low.append(places.min(axis=1))
@@ -139,7 +137,9 @@ def sweep(fork: Fork, x: Any, y: Array, loss: Loss) -> NewRowSweep:
         count.append(number)
         residual = _sorted(moved.response[: y.size], moved, y, loss)
         tails.append(Tail(sign, moved.own_response, loss.width, residual))
-        fork.restore()
+        if sign > 0.0:
+            fork.push(row, 0.0)
+    fork.restore()
     ends = np.concatenate(low), np.concatenate(high)
     return NewRowSweep(*ends, np.concatenate(count), middle, (tails[0], tails[1]))
 
@@ -163,63 +163,53 @@ def _sorted(response: Array, optimum: Any, y: Array, loss: Loss) -> Array:
 
 def _on_the_way(moved: Moved, row: int, y: Array, loss: Loss) -> tuple[Array, Index]:
     """Intervals of y on the way, and how many others count there."""
-    way, n = moved.nodes, y.size
+    way, n = moved.way, y.size
     assert way is not None
-    segments, problem = way.segments, way.problem
-    column, border = problem.gram.column(row), problem.border[row]
-    places: list[tuple[float, float]] = []
-    count: list[int] = []
-    last: float | None = None
-    tube = loss.width > 0.0 and not loss.curvature
-    edge = _at_the_edge(way, y, loss.width) if tube else None
-    for k, (first, stop) in enumerate(way._sweep()):
-        a = float(segments.start[k]), float(segments.stop[k])
-        ends = (
-            float(column @ first + border @ segments.b_start[k]) + _own_residual(a[0], a, loss),
-            float(column @ stop + border @ segments.b_stop[k]) + _own_residual(a[1], a, loss),
-        )
-        piece = segments.pieces(k)[:n]
-        inside = np.flatnonzero(piece == loss.inside) if loss.inside is not None else piece[:0]
-        if edge is not None:
-            inside = inside[~edge[k, inside]]
-        outside = n - inside.size
-        if last is not None and last != ends[0]:
-            # b slides: the same alphas for every y between.
-            number = outside
-            if loss.curvature:
-                number += int((np.abs(first[inside]) >= abs(a[0])).sum())
-            places.append((last, ends[0]))
-            count.append(number)
-        if loss.curvature:
-            cuts, numbers = _crossings(first[inside], stop[inside], a)
-            at = (1.0 - cuts) * ends[0] + cuts * ends[1]
-            places += [(float(p), float(p)) for p in at]
-            places += list(zip(at[:-1].tolist(), at[1:].tolist(), strict=True))
-            count += (outside + numbers).tolist()
-        else:
-            places.append(ends)
-            count.append(outside)
-        last = ends[1]
-    return np.array(places).reshape(-1, 2), np.array(count, dtype=np.int64)
+    a = np.stack([way.t[way.first], way.t[way.last]], axis=1)
+    own = np.stack([way.response[way.first, row], way.response[way.last, row]], axis=1)
+    ends = own + _own_residual(a, loss)
+    inside = np.zeros((len(a), n), dtype=bool)
+    if loss.inside is not None:
+        inside = way.piece[:, :n] == loss.inside
+        if not loss.curvature:
+            inside &= ~_at_the_edge(way, y, loss.width)
+    outside = n - np.count_nonzero(inside, axis=1)
+    places, count = [ends], [outside]
+    if loss.curvature:
+        places, count = [], []
+        for k, (first, last) in enumerate(zip(way.first, way.last, strict=True)):
+            some = np.flatnonzero(inside[k])
+            cuts, numbers = _crossings(way.alpha[first, some], way.alpha[last, some], a[k])
+            at = (1.0 - cuts) * ends[k, 0] + cuts * ends[k, 1]
+            places += [np.stack([at, at], axis=1), np.stack([at[:-1], at[1:]], axis=1)]
+            count.append(outside[k] + numbers)
+    # b slides where one segment does not begin where the last one ends: the same alphas for every y
+    # between.
+    for k in (1 + np.flatnonzero(ends[1:, 0] != ends[:-1, 1])).tolist():
+        larger = np.abs(way.alpha[way.first[k], :n]) >= abs(a[k, 0])
+        more = np.count_nonzero(inside[k] & larger) if loss.curvature else 0
+        places.append(np.array([[ends[k - 1, 1], ends[k, 0]]]))
+        count.append(np.array([outside[k] + more]))
+    return np.concatenate(places), np.concatenate(count).astype(np.int64)
 
 
-def _at_the_edge(way: Path, y: Array, width: float) -> npt.NDArray[np.bool_]:
+def _at_the_edge(way: Way, y: Array, width: float) -> npt.NDArray[np.bool_]:
     """For each segment (k, n) the rows that stand at the edge of the tube all along it, be they on
     its knot or not: twins of rows that are, and others that follow from these."""
     near = ROUNDING * max(width, float(np.abs(y).max()))
-    first, last = way._responses_on(range(len(way.segments)))
-    ends = (np.abs(np.abs(y - u[:, : y.size]) - width) <= near for u in (first, last))
-    return np.logical_and(*ends)
+    there = np.abs(np.abs(y - way.response[:, : y.size]) - width) <= near
+    return there[way.first] & there[way.last]
 
 
-def _own_residual(a: float, ends: tuple[float, float], loss: Loss) -> float:
-    """The residual of the new row where its alpha is a, on a way that leads away from 0."""
+def _own_residual(a: Array, loss: Loss) -> Array:
+    """The residual of the new row where its alpha is a, on a way that leads away from 0; (k, 2) for
+    the ends of k segments."""
     if loss.curvature:
         return a / loss.curvature
-    return loss.width if max(ends) > 0.0 else -loss.width
+    return np.where(a.max(axis=1, keepdims=True) > 0.0, loss.width, -loss.width)
 
 
-def _crossings(first: Array, stop: Array, a: tuple[float, float]) -> tuple[Array, Index]:
+def _crossings(first: Array, stop: Array, a: Array) -> tuple[Array, Index]:
     """Where along a segment the alphas of rows in the quadratic part, ``r_i = alpha_i / C``, become
     larger or smaller than that of the new row.
 

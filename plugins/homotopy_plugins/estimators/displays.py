@@ -5,8 +5,7 @@ attributes, and `plot` draws them again, on another `ax` or in another way.  Aft
 `figure_` are there.  matplotlib is imported when something is drawn, never before: install
 ``homotopy-qp[plot]``.
 
-As in `homotopy.plot`, the parameter of the path runs from left to right in the direction of travel:
-the plain machine is at the left, whatever the numbers do.
+The robustness runs from left to right: 0, the plain machine, is at the left, 1 at the right.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from homotopy import Best, DataError, ModelError, ValidationCurve
 from homotopy.drawing import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points, finish_axes
 from homotopy_plugins.estimators.machine import Classifies, RobustMachine
+from homotopy_plugins.estimators.robustness import Scale
+from homotopy_plugins.estimators.several import refuse_several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +50,7 @@ def robust_machine(estimator: Any, who: str) -> RobustMachine:
             f"ends in one, got {type(last).__name__}"
         )
     check_is_fitted(last)
+    refuse_several(last, who)
     return last
 
 
@@ -62,10 +64,6 @@ class Display:
         ax = axes_for(ax, type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         return ax
-
-
-def _symbol(parameter: str) -> str:
-    return "epsilon" if parameter == "eps" else parameter
 
 
 def _label(value: Any) -> str:
@@ -87,21 +85,21 @@ class OutlierPathDisplay(Display):
     Parameters
     ----------
     parameter : str
-        The name of t.
+        What the axis is called.
     traced : (float, float)
-        The path, in the order of travel.
+        The path: robustness 0 and the largest that is proven, 1 as a rule.
     rows : array of int
         The rows that ever are outliers, most suspicious first.
     place, start, stop : arrays
-        Every strip: its place in `rows`, from where, to where.
+        Every strip: its place in `rows`, from which robustness, to which.
     group : array of int
         Of every strip, an index into `groups`.
     groups : sequence of str
         What the colours mean.
     jumps : array
-        Every t at which the path jumps.
+        Every robustness at which the path jumps.
     chosen : float, optional
-        The t of the machine.
+        The robustness of the machine.
     n_rows : int, optional
         How many rows there are in all.
 
@@ -166,21 +164,22 @@ class OutlierPathDisplay(Display):
             kinds = [(stays, (model.y > 0.0).astype(int))]
         else:
             groups = ["target above f", "target below f"]
-            sides = [path.stays(piece) for piece in model.outlier_pieces]
+            sides = [path.occupancy(piece) for piece in model.outlier_pieces]
             kinds = [(side, np.full(model.y.size, k)) for k, side in enumerate(sides)]
         rank = np.full(model.y.size, -1)
         rank[rows] = np.arange(rows.size)
         shown = [(s, of, rank[s.row] >= 0) for s, of in kinds]
+        scale = Scale.of(path)
         return cls(
-            parameter=_symbol(path.model.parameter),
-            traced=path.traced,
+            parameter=scale.label(),
+            traced=(0.0, scale.robustness(path.traced[1])),
             rows=rows,
             place=np.concatenate([rank[s.row[k]] for s, _, k in shown]),
-            start=np.concatenate([s.start[k] for s, _, k in shown]),
-            stop=np.concatenate([s.stop[k] for s, _, k in shown]),
+            start=scale.robustness(np.concatenate([s.start[k] for s, _, k in shown])),
+            stop=scale.robustness(np.concatenate([s.stop[k] for s, _, k in shown])),
             group=np.concatenate([of[s.row[k]] for s, of, k in shown]),
             groups=groups,
-            jumps=np.array([jump.t for jump in path.jumps]),
+            jumps=scale.robustness(np.array([jump.t for jump in path.jumps])),
             chosen=machine.robustness_,
             n_rows=int(model.y.size),
         ).plot(ax=ax)
@@ -229,10 +228,11 @@ class OutlierPathDisplay(Display):
             low, high = sorted(self.traced)
             at = min(max(self.chosen, low), high)
             style: dict[str, Any] = {"color": "black", "linewidth": 1.4, "linestyle": (0, (4, 3))}
-            text = f"chosen: {self.parameter} = {self.chosen:.3g}"
+            text = f"chosen: robustness {self.chosen:.3g}"
             ax.axvline(at, clip_on=False, **style)
             handles.append(Line2D([], [], label=text, **style))
         finish_axes(ax, self.parameter, self.traced, self._heading(named))
+        ax.set_xlabel(self.parameter)
         ax.legend(
             handles=handles,
             loc="lower left",
@@ -307,13 +307,15 @@ class RobustnessCurveDisplay(Display):
     Parameters
     ----------
     curve : ValidationCurve
-        The mean over the folds, or the curve of the rows held out.
+        The mean over the folds, or the curve of the rows held out, over the path's own parameter.
+    scale : Scale
+        The values of that parameter at robustness 0 and 1.
     folds : sequence of ValidationCurve
         The curves of the folds, if there are any.
     error : float, optional
         One standard error of the least value.
     chosen : float, optional
-        The t of the machine.
+        The robustness of the machine.
     rule : {"best", "one-standard-error"}
         How it was chosen.
     of_folds : bool
@@ -332,6 +334,7 @@ class RobustnessCurveDisplay(Display):
         self,
         *,
         curve: ValidationCurve,
+        scale: Scale,
         folds: Sequence[ValidationCurve] = (),
         error: float | None = None,
         chosen: float | None = None,
@@ -340,6 +343,7 @@ class RobustnessCurveDisplay(Display):
     ) -> None:
         self.of_folds = of_folds
         self.curve = curve
+        self.scale = scale
         self.folds = folds
         self.error = error
         self.chosen = chosen
@@ -366,6 +370,7 @@ class RobustnessCurveDisplay(Display):
             )
         return cls(
             curve=machine.validation_curve_,
+            scale=Scale.of(machine.path_),
             folds=getattr(machine, "fold_curves_", ()) if folds else (),
             error=machine.standard_error_,
             chosen=machine.robustness_,
@@ -390,13 +395,13 @@ class RobustnessCurveDisplay(Display):
         ax = self._begin(ax)
         curve, best = self.curve, self.curve.best
         self.fold_lines_ = [
-            ax.plot(*curve_points(fold), color=LIGHT, linewidth=0.8, zorder=1)[0]
+            ax.plot(*self._points(fold), color=LIGHT, linewidth=0.8, zorder=1)[0]
             for fold in self.folds
         ]
-        first, last = best.interval
+        first, last = self.scale.robustness(np.array(best.interval))
         if first != last:
             ax.axvspan(first, last, color=PALETTE[2], alpha=0.18, linewidth=0.0, zorder=0)
-        t, value = curve_points(curve)
+        t, value = self._points(curve)
         whole = np.isfinite(value)
         ax.plot(t[whole], value[whole], color=color, linewidth=0.5, alpha=0.5)
         self.line_ = ax.plot(t, value, color=color, linewidth=2.0)[0]
@@ -413,14 +418,14 @@ class RobustnessCurveDisplay(Display):
                 linestyle=":",
                 label=f"one standard error above ({self.error:.2g})",
             )
-        parameter = _symbol(curve.parameter)
         self._mark(ax, best, "least", "o", PALETTE[2], self.rule == "best")
         if shown:
             simplest = curve.latest(limit) if curve.parameter == "eps" else curve.earliest(limit)
             taken = self.rule == "one-standard-error"
             self._mark(ax, simplest, "simplest below", "D", PALETTE[1], taken)
         ax.margins(y=0.08)
-        finish_axes(ax, parameter, curve.traced, f"loss on held-out rows ({curve.loss})")
+        finish_axes(ax, "", (0.0, 1.0), f"loss on held-out rows ({curve.loss})")
+        ax.set_xlabel(self.scale.label())
         ax.legend(
             loc="lower left",
             bbox_to_anchor=(0.0, 1.03),
@@ -433,13 +438,21 @@ class RobustnessCurveDisplay(Display):
         )
         return self
 
+    def _points(self, curve: ValidationCurve) -> tuple[Array, Array]:
+        """A curve over robustness; what lies before the path on all rows begins is left of 0."""
+        t, value = curve_points(curve)
+        if self.scale.start == self.scale.end:
+            return np.where(np.isfinite(t), 0.0, np.nan), value
+        return self.scale.along(t), value
+
     def _mark(self, ax: Axes, at: Best, what: str, marker: str, color: str, chosen: bool) -> None:
-        text = f"{what}: {at.value:.4g} at {_symbol(self.curve.parameter)} = {at.t:.3g}"
+        place = self.scale.robustness(at.t)
+        text = f"{what}: {at.value:.4g} at robustness {place:.3g}"
         if chosen and self.chosen is not None:
             text += " (chosen)"
         style: dict[str, Any] = {"markeredgecolor": "white", "clip_on": False, "zorder": 4}
         size = 9.0 if marker == "o" else 7.5
-        ax.plot([at.t], [at.value], marker, markersize=size, color=color, label=text, **style)
+        ax.plot([place], [at.value], marker, markersize=size, color=color, label=text, **style)
 
 
 # ---------------------------------------------------------------------- boundaries in the plane
@@ -459,7 +472,7 @@ class RobustBoundaryDisplay(Display):
     values : list of arrays (m, m)
         f on the grid, one for each of `robustness`.
     robustness : list of float
-        The points of the path, in the order of travel.
+        The points of the path, from 0 (plain) to 1.
     names : list of str
         What the legend says of each.
     points : array (n, 2)
@@ -521,8 +534,9 @@ class RobustBoundaryDisplay(Display):
         X : array (n, 2), optional
             The training rows as they were given; those that the machine keeps by default.  A
             pipeline needs them, since its machine has only seen what became of them.
-        robustness : sequence of float, optional
-            Points of the path; by default its start, the chosen one and its end.
+        robustness : sequence of float in [0, 1], optional
+            Points of the path; by default its start (0, the plain machine), the chosen one and its
+            end.
         grid_resolution : int
             Points of the grid along each axis.
         ax : matplotlib Axes, optional
@@ -534,28 +548,26 @@ class RobustBoundaryDisplay(Display):
                 f"{name}: draws the boundary of a classifier, got {type(machine).__name__}"
             )
         points, before, names = _plane(estimator, machine, X, name)
-        parameter = _symbol(machine.path_.model.parameter)
-        first, last = machine.path_.traced
-        # What was chosen before the first jump of an s-path is the plain machine.
         chosen = machine.robustness_
-        if machine._own_point(chosen) is None:
-            chosen = float(np.clip(chosen, min(first, last), max(first, last)))
+        # A path may be proven for a part of its way only.
+        last = Scale.of(machine.path_).robustness(machine.path_.traced[1])
         words: dict[float, list[str]] = {}
-        for t, word in ((first, "plain"), (chosen, "chosen"), (last, "end")):
-            words.setdefault(t, []).append(word)
-        asked = list(words) if robustness is None else [float(t) for t in robustness]
+        for r, word in ((0.0, "plain"), (chosen, "chosen"), (last, "end")):
+            words.setdefault(r, []).append(word)
+        asked = list(words) if robustness is None else [float(r) for r in robustness]
         resolution = int(grid_resolution)
         xx0, xx1 = np.meshgrid(*(_range(column, resolution) for column in points.T))
         grid = before(np.stack([xx0.ravel(), xx1.ravel()], axis=1))
-        values = [machine.at(t).decision_function(grid).reshape(xx0.shape) for t in asked]
+        machines = [machine if r == chosen else machine.at(r) for r in asked]
+        values = [one.decision_function(grid).reshape(xx0.shape) for one in machines]
         return cls(
             xx0=xx0,
             xx1=xx1,
             values=values,
             robustness=asked,
             names=[
-                f"{parameter} = {t:.3g}" + (f" ({', '.join(words[t])})" if t in words else "")
-                for t in asked
+                f"robustness {r:.3g}" + (f" ({', '.join(words[r])})" if r in words else "")
+                for r in asked
             ],
             points=points,
             labels=machine._training_targets(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "Rows",
     "begin_along_c",
     "curves_along_c",
+    "first_met",
     "plain_point",
     "spread",
     "standard_error",
@@ -201,12 +202,13 @@ def spread(residual: Array, weights: Array) -> float:
 @attrs.frozen(eq=False)
 class Begun:
     """The plain solution on all rows at one C and the threshold of the path that leaves it, or why
-    there is none."""
+    there is none.  `first` is where the path begins, if that was asked for."""
 
     C: float
     alpha: Array | None
     s: float
     trouble: str = ""
+    first: float = np.nan
 
 
 @attrs.frozen(eq=False)
@@ -224,9 +226,14 @@ class FoldCurve:
 
 
 def begin_along_c(
-    recipe: Recipe, rows: Rows, gamma: float | None, costs: Sequence[float]
+    recipe: Recipe,
+    rows: Rows,
+    gamma: float | None,
+    costs: Sequence[float],
+    *,
+    done: Callable[[int], Any] | None = None,
 ) -> list[Begun]:
-    """The plain solutions on all rows, each started from the one before."""
+    """The plain solutions on all rows, each started from the one before; `done` is told of each."""
     with threadpool_limits(1, user_api="blas"):
         found: list[Begun] = []
         model = recipe.model(rows, costs[0], gamma)
@@ -237,7 +244,9 @@ def begin_along_c(
             except TraceError as error:
                 found.append(Begun(C, None, np.nan, f"C={C:g}: {error}"))
             else:
-                found.append(Begun(C, alpha, s))
+                found.append(Begun(C, alpha, s, first=first_met(path)))
+            if done is not None:
+                done(1)
         return found
 
 
@@ -247,6 +256,24 @@ def plain_point(
     """The first point of a path, its alpha, and the threshold that follows from it."""
     path = proven(model, start, most=1).path
     return path, path.alpha(path.traced[0], "before"), recipe.threshold(path)
+
+
+def first_met(path: Path) -> float:
+    """Where an s-path meets its first row; the beginning of any other path.
+
+    Rows of weight 0 are left out: they can be far off, and the path passes them without a change.
+    """
+    first, last = path.traced
+    model: Any = path.model
+    counted = model.sample_weight > 0.0
+    if model.parameter != "s" or np.all(counted):
+        return first
+    response = path.response(first, "before")
+    if model.validation_loss == "zero-one":
+        met = float(response[counted].min())
+    else:
+        met = float(np.abs(model.y - response)[counted].max())
+    return min(max(met, min(first, last)), max(first, last))
 
 
 def curves_along_c(
@@ -260,21 +287,25 @@ def curves_along_c(
     *,
     with_error: bool = False,
     until: float | None = None,
+    progress: bool = False,
+    done: Callable[[int], Any] | None = None,
 ) -> list[FoldCurve]:
     """The paths of the rows `kept` for each C, and their exact curves on the rows `held`, as far as
-    the paths are proven, and no farther than `until`."""
+    the paths are proven, and no farther than `until`; `done` is told of each."""
     with threadpool_limits(1, user_api="blas"):
         model = recipe.model(rows.take(kept), begun[0].C, gamma)
         new, target, weight = rows.seen_from(held, kept), rows.y[held], rows.weight[held]
         found = []
-        for at in begun:
+        for k, at in enumerate(begun):
+            if done is not None and k:
+                done(1)
             if at.alpha is None:
                 found.append(FoldCurve(None, at.trouble, 0.0, 0.0, 0))
                 continue
             began = time.perf_counter()
             try:
                 varied = recipe.varied(model, C=at.C, s=at.s)
-                part = recipe.trace(varied, at.alpha[kept])
+                part = recipe.trace(varied, at.alpha[kept], progress)
             except TraceError as error:
                 took = time.perf_counter() - began
                 found.append(FoldCurve(None, f"C={at.C:g}: {error}", took, 0.0, 0))
@@ -292,6 +323,8 @@ def curves_along_c(
             trouble = "; ".join(text for text in told if text)
             times = traced - began, scored - traced
             found.append(FoldCurve(curve, trouble, *times, path.breakpoints.size, off))
+        if done is not None:
+            done(1)
         return found
 
 

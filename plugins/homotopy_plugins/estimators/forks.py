@@ -21,6 +21,7 @@ from homotopy.progress import progress_bar
 from homotopy_plugins.estimators.folds import Recipe, Rows, plain_point
 from homotopy_plugins.estimators.input_checks import clear_about, numeric_targets, plain_targets
 from homotopy_plugins.estimators.proven import proven
+from homotopy_plugins.estimators.several import refuse_several
 
 __all__ = ["Flips", "LeaveOneOutCurve", "PlainMachine", "flips", "leave_one_out_curve"]
 
@@ -141,7 +142,7 @@ def flips(fork: Fork, X: Any) -> Flips:
 
 
 class PlainMachine:
-    """What an estimator can do where it is the plain machine, ``robustness=1`` on the theta-path:
+    """What an estimator can do where it is the plain machine, ``robustness=0`` on the theta-path:
     leave rows out, take more in."""
 
     # Of the estimator.
@@ -149,23 +150,25 @@ class PlainMachine:
     kernel: Any
     path_: Path
     robustness_: float
+    t_: float
 
     def _plain_fork(self) -> Fork:
         check_is_fitted(self)
         name = type(self).__name__
-        if self.path != "theta" or self.robustness_ != 1.0:
-            at = f"{self.path}={self.robustness_:g}"
+        refuse_several(self, "leaving rows out or taking rows in")
+        if self.path != "theta" or self.t_ != 1.0:
+            at = f"robustness {self.robustness_:g} ({self.path}={self.t_:g})"
             raise ModelError(
                 f"{name}: this is the machine at {at}, whose loss is not convex: without a row it "
-                f"may be another local optimum. Fit {name}(robustness=1), or take .at(1.0) on the "
-                "theta-path"
+                f"may be another local optimum. Fit {name}(robustness=0), the plain machine, or "
+                "take .at(0) on the theta-path (before version 0.2 robustness=1 was the plain one)"
             )
         return self.path_.fork(self.path_.traced[0], "before")
 
     def loo_decision(self) -> Array:
         """f(x_i) of each training row, by the machine without it.
 
-        Of the plain machine only (``robustness=1`` on the theta-path).
+        Of the plain machine only (``robustness=0`` on the theta-path).
         """
         fork = self._plain_fork()
         model: Any = self.path_.model
@@ -181,7 +184,7 @@ class PlainMachine:
     def add_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take more training rows in, after those there are.
 
-        Of the plain machine only (``robustness=1`` on the theta-path), which afterwards is the one
+        Of the plain machine only (``robustness=0`` on the theta-path), which afterwards is the one
         fitted to all of these rows at once; `path_` then holds that point alone.  gamma stays what
         it was.  The work is that of the break-points between the two.
 
@@ -238,7 +241,7 @@ class PlainMachine:
     def remove_rows(self, rows: Any) -> Self:
         """Take training rows out, by their numbers; those after them move up.
 
-        Of the plain machine only (``robustness=1`` on the theta-path); see `add_rows`.
+        Of the plain machine only (``robustness=0`` on the theta-path); see `add_rows`.
         """
         self._plain_fork()
         name = type(self).__name__

@@ -1,9 +1,9 @@
 """What scikit-learn's own checks let through, or refuse in words of NumPy, said plainly.
 
-scikit-learn looks at X, y and the weights first (`validate_data`), and its messages about shapes,
-NaN and infinities are left as they are.  What is added here: missing values, mixed types, text and
-dates, each with its place, its value and the way out.  Nothing here is looked at twice where the
-data are numbers.
+scikit-learn looks at X, y and the weights first (`validate_data`), and its messages about shapes
+are left as they are.  What is added here: missing and infinite values, mixed types, text and dates,
+each with its place, its value and the way out.  Nothing here is looked at twice where the data are
+finite numbers.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ __all__ = [
 
 # pandas' marks of what is missing, by name: pandas need not be installed.
 MISSING = ("NAType", "NaTType")
+_IMPUTE = "impute it (SimpleImputer in front of the machine) or drop the row"
 
 
 def plain_targets(y: Any, name: str, what: str) -> Any:
@@ -42,13 +43,15 @@ def plain_targets(y: Any, name: str, what: str) -> Any:
     column = values is not None and (
         values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 1)
     )
-    if values is None or values.dtype != object or not column:
+    if values is None or values.dtype.kind not in "Of" or not column:
+        return y
+    if values.dtype.kind == "f" and not np.isnan(values).any():
         return y
     flat = values.ravel().tolist()
     for i, value in enumerate(flat):
         if value is None or type(value).__name__ in MISSING or value != value:
             raise DataError(
-                f"{name}: y[{i}] is {value}: a row without a {what}; drop such rows first"
+                f"{name}: y[{i}] is {_shown(value)}: a row without a {what}; drop such rows first"
             )
     kinds = [_kind(value) for value in flat]
     if all(kind == "number" for kind in kinds):
@@ -82,8 +85,8 @@ def numeric_targets(y: Any, name: str) -> Any:
 
 @contextmanager
 def clear_about(values: Any, what: str, name: str) -> Iterator[None]:
-    """Errors of a conversion of `values` to floats name the first entry that is text, a date or
-    missing."""
+    """Errors of a conversion of `values` to floats name the first entry that is text, a date,
+    missing or infinite."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     if kind in "mM":
         raise DataError(
@@ -93,12 +96,20 @@ def clear_about(values: Any, what: str, name: str) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         found = None if kind in "biuf" or sp.issparse(values) else _first_without_number(values)
+        if found is not None:
+            place, value = found
+            raise DataError(
+                f"{name}: {what}{place} is {value!r}, which is no number; {_way_out(value, what)}"
+            ) from error
+        found = None if kind == "c" else _first_not_finite(values)
         if found is None:
             raise
         place, value = found
-        raise DataError(
-            f"{name}: {what}{place} is {value!r}, which is no number; {_way_out(value, what)}"
-        ) from error
+        if np.isnan(value):
+            message = f"is NaN, a missing value; {_IMPUTE if what == 'X' else 'drop such rows'}"
+        else:
+            message = f"is {value}; clip it or drop the row"
+        raise DataError(f"{name}: {what}{place} {message}") from error
 
 
 def check_class_weight(weight: Any, name: str) -> None:
@@ -140,11 +151,11 @@ def _variance(X: Any) -> float:
 
 def _first_without_number(values: Any) -> tuple[str, Any] | None:
     """Where the first entry that is text, a date or missing stands, and what it is."""
-    if hasattr(values, "columns") and hasattr(values, "iloc"):
+    if hasattr(values, "columns") and hasattr(values, "shape"):
         cells = (
             (f"[{label!r}] in row {i}", value)
             for k, label in enumerate(values.columns)
-            for i, value in enumerate(values.iloc[:, k].tolist())
+            for i, value in enumerate(_column(values, k, label))
         )
     else:
         try:
@@ -162,6 +173,36 @@ def _first_without_number(values: Any) -> tuple[str, Any] | None:
     return None
 
 
+def _first_not_finite(values: Any) -> tuple[str, float] | None:
+    """Where the first entry that is NaN or infinite stands, and what it is."""
+    names = list(values.columns) if hasattr(values, "columns") else None
+    try:
+        if sp.issparse(values):
+            entries = values.tocoo()
+            flat = np.flatnonzero(~np.isfinite(entries.data))
+            wrong = np.stack([entries.row[flat], entries.col[flat]], axis=1)
+            found = entries.data[flat]
+        else:
+            table = np.asarray(values, dtype=float)
+            wrong = np.argwhere(~np.isfinite(table))
+            found = table[~np.isfinite(table)]
+    except (TypeError, ValueError):
+        return None
+    if not found.size:
+        return None
+    at, value = wrong[0].tolist(), float(found[0])
+    if names is not None and len(at) > 1:
+        return f"[{names[at[1]]!r}] in row {at[0]}", value
+    return f"[{', '.join(map(str, at))}]", value
+
+
+def _column(frame: Any, k: int, label: Any) -> list[Any]:
+    """Column k of a frame of pandas, or of another library by its name."""
+    if hasattr(frame, "iloc"):
+        return list(frame.iloc[:, k].tolist())
+    return list(np.asarray(frame[label]).tolist())
+
+
 def _way_out(value: Any, what: str) -> str:
     if type(value).__name__ in MISSING:
         return "impute it or drop the row"
@@ -176,6 +217,10 @@ def _kind(value: Any) -> str:
     if isinstance(value, numbers.Real | np.bool_ | Decimal):
         return "number"
     return "text" if isinstance(value, str) else type(value).__name__
+
+
+def _shown(value: Any) -> Any:
+    return "NaN" if isinstance(value, float) and value != value else value
 
 
 def _is_float(value: Any) -> bool:

@@ -19,16 +19,17 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
+from sklearn.svm import SVC, SVR
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from homotopy import (
     Certificate,
     DataError,
     ModelError,
+    Occupancy,
     Path,
-    Stays,
     TraceError,
     TraceInterrupted,
     Truncated,
@@ -37,6 +38,7 @@ from homotopy import (
 from homotopy.analysis.losses import Loss
 from homotopy.report import Report
 from homotopy_plugins.estimators.audit import Fits, out_of_fold_fits, table
+from homotopy_plugins.estimators.export import exported, exported_classes
 from homotopy_plugins.estimators.folds import (
     SPREADS,
     Recipe,
@@ -53,6 +55,15 @@ from homotopy_plugins.estimators.input_checks import (
     plain_targets,
 )
 from homotopy_plugins.estimators.proven import Proven, beyond, holds, tell
+from homotopy_plugins.estimators.robustness import Asked, Scale, read
+from homotopy_plugins.estimators.scales import warn_if_unscaled
+from homotopy_plugins.estimators.several import (
+    against_the_rest,
+    check_shape,
+    check_weights,
+    refuse_several,
+)
+from homotopy_plugins.estimators.showing import bars, shown
 from homotopy_plugins.kernels.checks import check_size, finite, positive
 from homotopy_plugins.kernels.kernel_model import nearest_definite
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
@@ -97,10 +108,12 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
     # Set by `fit`.
     projection_: Array | None
     path_: Path
-    outlier_path_: Stays
+    outlier_path_: Occupancy
     robustness_: float
+    t_: float
     outliers_: Index
     support_: Index
+    n_support_: Index
     dual_coef_: Array
     intercept_: Array
     certificate_: Certificate
@@ -130,6 +143,18 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
     @abstractmethod
     def _check_s(self, s: float) -> None:
         """Refuse a threshold that no s-path comes to."""
+
+    def _several(self) -> bool:
+        """Whether there is a machine for each of several classes."""
+        return False
+
+    def _fit_several(self, rows: Rows, n_jobs: int | None, **options: Any) -> Self:
+        """Fit a machine for every class, against the rest."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _fit_rows(self, rows: Rows) -> Self:
+        """Fit one path to rows that are checked."""
 
     @abstractmethod
     def _farther(self, s: float, other: float) -> float:
@@ -162,6 +187,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         weight = self._weighted(y, weight)
         ramp_parameters(self.path, self.theta, name, self._paths)
         positive(self.tol, "tol", name)
+        warn_if_unscaled(X, getattr(self, "feature_names_in_", None), self.kernel, name, 3)
         self.projection_ = None
         if pairwise:
             if X.shape[0] != X.shape[1]:
@@ -189,8 +215,10 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _traced(self, recipe: Recipe, model: RampModel, start: Array | None) -> Proven:
         """The path as far as it is proven."""
+        what = f"{type(self).__name__}: the path of {model.gram.size} rows"
         try:
-            return recipe.trace(model, start, progress=bool(self.verbose))
+            with shown(self.verbose, what):
+                return recipe.trace(model, start, progress=bars(self.verbose))
         except (TraceError, TraceInterrupted) as error:
             if isinstance(error, TraceError):
                 error.add_note("Scaled features (StandardScaler) or a smaller C may help.")
@@ -201,13 +229,17 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
                 error.add_note(f"path_ holds {error.path!r}")
             raise
 
-    def _keep_asked(self, part: Proven, t: float) -> None:
-        """Take over a path and become its machine at `t`, or the nearest to it that is proven."""
-        path, told, point, used = part.path, part.begun, None, t
+    def _keep_asked(self, part: Proven, asked: Asked) -> None:
+        """Take over a path and become its machine at the point asked for, or the nearest to it
+        that is proven."""
+        path, told, point = part.path, part.begun, None
+        used = t = asked.on(path)
         if not holds(path, t):
             last = path.traced[1]
             point = beyond(path, t)
-            text = f"robustness={t:g} was asked for, but {part.told(self.path)}; "
+            number = Scale.of(path).robustness(t)
+            text = f"robustness={number:.6g} ({self.path}={t:g}) was asked for, but "
+            text += f"{part.told(self.path)}; "
             if point is None:
                 used = last
                 text += f"the machine is that of {self.path}={last:g}, the nearest that is proven"
@@ -220,6 +252,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         if told:
             tell(type(self).__name__, told, 3)
         self._keep(path, used, point=point)
+        self.robustness_ = asked.called(self.robustness_)
 
     def _keep(
         self, path: Path, t: float, side: str | None = None, point: Path | None = None
@@ -227,7 +260,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         """Take over a path and become its machine at `t`, or that of a `point` of its own."""
         model: Any = path.model
         self.path_, self._point = path, point
-        self.outlier_path_ = path.stays(*model.outlier_pieces)
+        self.outlier_path_ = path.occupancy(*model.outlier_pieces)
         self._become(t, side)
 
     def _own_point(self, t: float) -> Path | None:
@@ -240,7 +273,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         path = self.path_ if point is None else point
         model = path.model
         assert isinstance(model, RampModel)
-        self.robustness_ = float(t)
+        self.t_, self.robustness_ = float(t), Scale.of(self.path_).robustness(t)
         (start, stop), declared = path.traced, path.problem.start
         ahead = not np.isfinite(declared) and np.sign(declared) * (t - start) > 0.0
         near = abs(t - start) <= AT_START * max(abs(start), abs(stop))
@@ -250,6 +283,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         side = side or "after"
         alpha = path.alpha(t, side)
         self.support_ = np.flatnonzero(alpha)
+        self.n_support_ = self._support_sizes(model)
         self.dual_coef_ = (alpha * model.sign)[None, self.support_]
         self.intercept_ = np.array([path.intercept(t, side)])
         pairwise = self.kernel == "precomputed"
@@ -272,27 +306,41 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
                 stacklevel=4,
             )
 
-    def at(self, robustness: float) -> Self:
+    def _support_sizes(self, model: RampModel) -> Index:
+        """How many support vectors there are, of each class where there are classes."""
+        return np.array([self.support_.size])
+
+    def at(self, robustness: Any) -> Self:
         """This machine at another point of its path, without fitting again.
 
         Parameters
         ----------
-        robustness : float
-            A value of theta, s or epsilon inside the traced span.  The first value of theta and s
-            is the plain machine, and so is every value before that on the s-path.
+        robustness : float in [0, 1] or dict
+            How far along the path: 0 is its beginning (the plain machine along theta and s), 1 its
+            end.  A dict gives the parameter of the path instead: ``{"theta": 0.3}``, ``{"s": -1}``.
         """
         check_is_fitted(self)
-        other = copy.copy(self)
-        other._become(finite(robustness, "robustness", type(self).__name__))
+        other = self._moved(read(robustness, self.path, type(self).__name__))
         if "robustness" in self.get_params(deep=False):
             other.set_params(robustness=robustness)
+        return other
+
+    def _moved(self, asked: Asked) -> Self:
+        other = copy.copy(self)
+        # What a machine says of itself leads back to it to the last digit.
+        own = asked.robustness is not None and asked.robustness == self.robustness_
+        other._become(self.t_ if own else asked.on(self.path_))
+        other.robustness_ = asked.called(other.robustness_)
         return other
 
     # ------------------------------------------------------------------ after the fit
 
     def _values(self, X: Any) -> Array:
         """f at new rows."""
-        X = self._new_rows(X)
+        return self._expanded(self._new_rows(X))
+
+    def _expanded(self, X: Any) -> Array:
+        """f at rows that are checked."""
         model = self.path_.model
         assert isinstance(model, RampModel)
         return np.asarray(model.expand(X, self.support_, self.dual_coef_[0]) + self.intercept_[0])
@@ -336,6 +384,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
             NaN if it never does; share, the part of the path on which it is one.
         """
         check_is_fitted(self)
+        refuse_several(self, "audit")
         whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
         if top is not None and not (whole and top >= 1):
             raise ModelError(
@@ -351,7 +400,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         else:
             path = self.path_
             if self.path != "s":
-                part = recipe.trace(model.along("s"), None, progress=bool(self.verbose))
+                part = recipe.trace(model.along("s"), None, progress=bars(self.verbose))
                 path = part.path
                 if part.trouble:
                     tell(type(self).__name__, f"audit: {part.told()}; rows are judged by that part")
@@ -411,6 +460,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         from homotopy_plugins.estimators.report import machine_report
 
         check_is_fitted(self)
+        refuse_several(self, "report")
         return machine_report(
             self, title, X=X, X_names=X_names, row_names=row_names, top=top, certify=certify
         )
@@ -427,12 +477,59 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
     _called = ("label", "margin")
     _worst_first = 1.0
     class_weight: Any
+    decision_function_shape: str
     classes_: Any
+    # Where there are more than two classes: the machine of each, against the rest.
+    estimators_: list[Any]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not there: some attributes belong to one path.
+        parts = self.__dict__.get("estimators_")
+        if parts and name.endswith("_") and not name.startswith("_") and hasattr(parts[0], name):
+            raise AttributeError(
+                f"{type(self).__name__}: {name} belongs to one path, but {len(parts)} classes have "
+                f"a machine each; take estimators_[k].{name}, in the order of classes_"
+            )
+        hint = ""
+        if name in ("predict_proba", "predict_log_proba"):
+            hint = "; wrap it in sklearn.calibration.CalibratedClassifierCV for probabilities"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimators_" in vars(self) or super().__sklearn_is_fitted__()
+
+    def _several(self) -> bool:
+        return bool(self.classes_.size > 2)
+
+    def _support_sizes(self, model: RampModel) -> Index:
+        sign = model.sign[self.support_]
+        return np.array([np.count_nonzero(sign < 0.0), np.count_nonzero(sign > 0.0)])
+
+    def _fit_several(self, rows: Rows, n_jobs: int | None, **options: Any) -> Self:
+        # The weights of the classes are in those of the rows.
+        options = {"class_weight": None} | options
+        parts = against_the_rest(self, rows, n_jobs, options)
+        self._take_parts(parts)
+        return self
+
+    def _take_parts(self, parts: list[Any]) -> None:
+        self.estimators_ = parts
+        for name in ("validation_curve_", "standard_error_"):
+            # Each machine has its own; see `__getattr__`.
+            self.__dict__.pop(name, None)
+        self.robustness_ = np.array([part.robustness_ for part in parts])  # type: ignore[assignment]
+        self.t_ = np.array([part.t_ for part in parts])  # type: ignore[assignment]
+        self.outliers_ = np.unique(np.concatenate([part.outliers_ for part in parts]))
+        self.intercept_ = np.concatenate([part.intercept_ for part in parts])
+        if self.kernel == "linear":
+            self.coef_ = np.vstack([part.coef_ for part in parts])
+
+    def _moved(self, asked: Asked) -> Self:
+        if "estimators_" not in vars(self):
+            return super()._moved(asked)
+        other = copy.copy(self)
+        other._take_parts([part._moved(asked) for part in self.estimators_])
+        return other
 
     def _checked_targets(self, y: Any) -> Any:
         check_classification_targets(y)
@@ -442,12 +539,7 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
             raise DataError(
                 f"{name}: y has one class ({self.classes_[0]}); a classifier needs two classes"
             )
-        if self.classes_.size > 2:
-            raise DataError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}. For {self.classes_.size} classes wrap {name} in "
-                "sklearn.multiclass.OneVsRestClassifier"
-            )
+        check_shape(self.decision_function_shape, self.classes_.size, name)
         return y
 
     def _weighted(self, y: Any, weight: Array) -> Array:
@@ -462,6 +554,8 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
                 f"{name}: {kept} left where rows of sample_weight or class_weight 0 are taken out; "
                 "a classifier needs two classes"
             )
+        if self._several():
+            check_weights(y, total, self.classes_, name)
         return total
 
     def _loss_on(self, rows: Rows, name: Any) -> Loss:
@@ -470,7 +564,7 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
     def _check_s(self, s: float) -> None:
         if s > 1.0:
             raise ModelError(
-                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                f"{type(self).__name__}: robustness={{'s': {s:g}}} lies outside the s-path: s "
                 "must be at most 1 (the threshold lies left of the margin)"
             )
 
@@ -485,8 +579,35 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
         return self.classes_[(model.y > 0.0).astype(int)]
 
     def decision_function(self, X: Any) -> Array:
-        """f(x); positive for ``classes_[1]``."""
-        return self._values(X)
+        """f(x); positive for ``classes_[1]``.
+
+        With more than two classes (n, classes): the f of each, against the rest.
+        """
+        X = self._new_rows(X)
+        if "estimators_" in vars(self):
+            return np.column_stack([part._expanded(X) for part in self.estimators_])
+        return self._expanded(X)
+
+    def to_svc(self) -> Any:
+        """This machine as a fitted `sklearn.svm.SVC` with the same decision function.
+
+        It is a copy without the path and the training rows (a callable kernel needs those), for
+        whatever knows scikit-learn: skops, converters to ONNX, explainers.  More than two classes
+        give a fitted ``OneVsRestClassifier`` of SVCs.  An outlier without pull is no support vector
+        of it, so `fit` would not find this machine again.  Values agree to the rounding of the sum
+        over support vectors, 1e-12 of the largest value or better unless rows lie so far from 0
+        that the sum itself loses digits.
+
+        Returns
+        -------
+        sklearn.svm.SVC or sklearn.multiclass.OneVsRestClassifier
+        """
+        check_is_fitted(self)
+        if "estimators_" in vars(self):
+            # Those of scikit-learn are fitted to 0 and 1.
+            parts = [exported(part, SVC, np.array([0, 1]), {}) for part in self.estimators_]
+            return exported_classes(self, parts)
+        return exported(self, SVC, self.classes_, {"class_weight": self.class_weight})
 
     def loo_score(self) -> float:
         """The accuracy on the training rows, each predicted by the machine without it; see
@@ -498,14 +619,14 @@ class Classifies(ClassifierMixin, RobustMachine):  # type: ignore[misc]
 
     def flips(self, X: Any) -> Flips:
         """Which predictions at the rows X hang on one training row: without it the machine would
-        say the other class.  Of the plain machine only (``robustness=1`` on the theta-path)."""
+        say the other class.  Of the plain machine only (``robustness=0`` on the theta-path)."""
         fork = self._plain_fork()
         return flips(fork, self._new_rows(X))
 
     def predict(self, X: Any) -> Any:
         """The class of each row of X."""
-        positive_class = self._values(X) > 0.0
-        return self.classes_[positive_class.astype(int)]
+        f = self.decision_function(X)
+        return self.classes_[f.argmax(axis=1) if f.ndim == 2 else (f > 0.0).astype(int)]
 
 
 class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
@@ -555,7 +676,7 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
         if s <= self.epsilon:
             least = f"larger than epsilon={self.epsilon:g}" if self.epsilon else "positive"
             raise ModelError(
-                f"{type(self).__name__}: robustness={s:g} lies outside the span of the s-path: s "
+                f"{type(self).__name__}: robustness={{'s': {s:g}}} lies outside the s-path: s "
                 f"must be {least} (rows with larger residuals are outliers)"
             )
 
@@ -568,6 +689,19 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
     def _training_targets(self) -> Any:
         model: Any = self.path_.model
         return model.y
+
+    def to_svr(self) -> Any:
+        """This machine as a fitted `sklearn.svm.SVR` with the same predictions.
+
+        It is a copy without the path and the training rows; see `RobustSVC.to_svc`.
+
+        Returns
+        -------
+        sklearn.svm.SVR
+        """
+        check_is_fitted(self)
+        width = self.t_ if self.path == "epsilon" else self.epsilon
+        return exported(self, SVR, None, {"epsilon": float(width)})
 
     def loo_score(self) -> float:
         """R^2 of the training rows, each predicted by the machine without it; see

@@ -20,6 +20,7 @@ from homotopy.report import Content, Report, path_content
 from homotopy.report.content import rounded, validation_chart
 from homotopy.report.sampling import Samples
 from homotopy.wording import counted
+from homotopy_plugins.estimators.robustness import Scale
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators.machine import RobustMachine
@@ -83,7 +84,10 @@ def machine_report(
     for one in content.charts:
         if one["kind"] == "sizes":
             one["title"] = "rows by their state"
-    content.facts.insert(1, f"fitted at {path.model.parameter} = {machine.robustness_:.6g}")
+    at = f"{path.model.parameter} = {machine.t_:.6g}"
+    content.facts.insert(1, f"fitted at robustness {machine.robustness_:.4g} ({at})")
+    scale = Scale.of(path)
+    content.reading = {"name": "robustness", "start": scale.start, "end": scale.end}
     response = _marked(machine, content)
     words = CLASSES if machine._called[0] == "label" else TARGETS
     content.colors = [words.get(name, (name, None))[1] for name in content.pieces]
@@ -96,8 +100,8 @@ def machine_report(
     content.field = _field(machine, content, columns)
     if machine.path == "theta":
         content.notes.append(
-            "At theta = 1 an outlier still has its full pull: this is the plain machine. "
-            "At theta = 0 it has none."
+            "At theta = 1 (robustness 0) an outlier still has its full pull: this is the plain "
+            "machine. At theta = 0 (robustness 1) it has none."
         )
     content.certificate["how"] = f"machine.path_.{content.certificate['how'].split('.', 1)[1]}"
     return content.report()
@@ -105,14 +109,14 @@ def machine_report(
 
 def _marked(machine: RobustMachine, content: Content) -> Array:
     """Mark the machine on its path; the response of the rows there."""
-    path, point = machine.path_, machine._own_point(machine.robustness_)
+    path, point = machine.path_, machine._own_point(machine.t_)
     if point is not None:
         content.notes.append(
             "The path is not proven as far as the fitted machine, which was solved and certified "
             "on its own; the slider does not reach it."
         )
-        return point.response(machine.robustness_)
-    t = _within(machine.robustness_, path.traced)
+        return point.response(machine.t_)
+    t = _within(machine.t_, path.traced)
     side = _side(machine, t)
     content.mark = {"t": t, "side": side, "text": "fitted machine"}
     return path.response(t, side)
@@ -238,7 +242,7 @@ def _suspects(
             {"kind": "number", "title": "suggested target", "cells": _cells(response[rows])},
         ]
     table.curves = {met: np.asarray(fits)}
-    table.title = "Suspected rows" if suspected.size else "The worst fitted rows"
+    table.title = "Outliers" if suspected.size else "The worst fitted rows"
     table.text = _words(machine, suspected, rows, n)
     features = [] if columns is None else columns.of_rows(rows, FEATURES)
     if columns is not None and len(columns.names) > FEATURES:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from typing import Any, Self
 
 import attrs
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from homotopy import DataError, ModelError, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
 from homotopy.gram import MEMORY
-from homotopy.progress import progress_bar
+from homotopy.wording import counted
 from homotopy_plugins.estimators.folds import (
     Begun,
     FoldCurve,
@@ -42,6 +42,8 @@ from homotopy_plugins.estimators.machine import (
     chosen_point,
 )
 from homotopy_plugins.estimators.proven import Proven, common_part, shortened, tell
+from homotopy_plugins.estimators.robustness import Scale
+from homotopy_plugins.estimators.showing import shown
 from homotopy_plugins.kernels.checks import positive
 
 __all__ = ["RobustSVCCV", "RobustSVRCV", "Watched"]
@@ -51,6 +53,15 @@ Index = npt.NDArray[np.int64]
 Split = tuple[Index, Index]
 
 DEFAULT_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+@attrs.frozen
+class Found:
+    """Where the curve of a cell is least, as a robustness; NaN where there is no curve."""
+
+    t: float = np.nan
+    robustness: float = np.nan
+    interval: tuple[float, float] = (np.nan, np.nan)
 
 
 @attrs.frozen(eq=False)
@@ -63,6 +74,22 @@ class Cell:
     begun: Begun
     folds: list[FoldCurve]
     curve: ValidationCurve | None
+
+    def found(self) -> Found:
+        """Where the curve is least, on the scale of the path on all rows."""
+        if self.curve is None:
+            return Found()
+        best, begun = self.curve.best, self.begun
+        if self.curve.parameter == "theta":
+            scale = Scale("theta", 1.0, 0.0)
+        elif self.curve.parameter == "s":
+            scale = Scale("s", begun.first, begun.s)
+        else:
+            scale = Scale.widening(self.curve.traced[0], begun.s)
+        first, last = best.interval
+        return Found(
+            best.t, scale.robustness(best.t), (scale.robustness(first), scale.robustness(last))
+        )
 
     def scores(self) -> Array:
         """The folds' scores at the best point, larger is better; NaN where a trace failed."""
@@ -85,15 +112,18 @@ def score(loss: Any, name: str) -> Any:
 
 
 class Watched(Parallel):  # type: ignore[misc]
-    """joblib with a progress bar, on every backend: not all of them hand out results one by one."""
+    """joblib with a progress bar, on every backend: not all of them hand out results one by one.
 
-    def __init__(self, bar: Any, **options: Any) -> None:
+    A job moves the bar by `size` steps.
+    """
+
+    def __init__(self, bar: Any, size: int = 1, **options: Any) -> None:
         super().__init__(**options)
-        self._bar, self._shown = bar, 0
+        self._bar, self._size, self._shown = bar, size, 0
 
     def print_progress(self) -> None:
         if self._bar is not None:
-            self._bar.update(self.n_completed_tasks - self._shown)
+            self._bar.update(self._size * (self.n_completed_tasks - self._shown))
             self._shown = self.n_completed_tasks
 
 
@@ -134,6 +164,19 @@ class GridOfPaths(RobustMachine):
             For splitters that keep groups together.
         """
         rows = self._checked_rows(X, y, sample_weight)
+        if not self._several():
+            return self._fit_rows(rows, groups)
+        self._grid()
+        # One split for all classes; folds go through joblib, not classes.
+        self._fit_several(rows, None, cv=self._splits(rows, groups))
+        parts: list[Any] = self.estimators_
+        self.C_ = np.array([part.C_ for part in parts])  # type: ignore[assignment]
+        self.gamma_ = [part.gamma_ for part in parts]
+        self.best_score_ = np.array([part.best_score_ for part in parts])  # type: ignore[assignment]
+        self.best_params_ = [part.best_params_ for part in parts]  # type: ignore[assignment]
+        return self
+
+    def _fit_rows(self, rows: Rows, groups: Any = None) -> Self:
         costs, gammas = self._grid()
         checked_rule(self.rule, type(self).__name__)
         splits = self._splits(rows, groups)
@@ -228,13 +271,25 @@ class GridOfPaths(RobustMachine):
         """Every path of every fold, gamma by gamma, along C."""
         recipe = self._recipe()
         widths = [self._width(gamma, rows.X) for gamma in gammas]
-        total = len(widths) * (1 + len(splits))
-        with progress_bar("paths", total) if self.verbose else nullcontext() as bar:
-            begun = self._run(bar, [delayed(begin_along_c)(recipe, rows, w, costs) for w in widths])
+        total = len(widths) * (1 + len(splits)) * len(costs)
+        machines = counted(len(costs) * len(widths), "machine")
+        what = f"{type(self).__name__}: {machines}, {counted(len(splits), 'fold')}"
+        with shown(self.verbose, what, total) as bar:
+            # In this process every path moves the bar, elsewhere every job.
+            here = bar is not None and effective_n_jobs(self.n_jobs) == 1
+            told = {"done": bar.update} if here else {}
+            watched = None if here else bar
+            size = len(costs)
+            begun = self._run(
+                watched,
+                size,
+                [delayed(begin_along_c)(recipe, rows, w, costs, **told) for w in widths],
+            )
             found = self._run(
-                bar,
+                watched,
+                size,
                 [
-                    delayed(curves_along_c)(recipe, rows, w, begun[g], kept, held, loss)
+                    delayed(curves_along_c)(recipe, rows, w, begun[g], kept, held, loss, **told)
                     for g, w in enumerate(widths)
                     for kept, held in splits
                 ],
@@ -251,8 +306,8 @@ class GridOfPaths(RobustMachine):
             for c in range(len(costs))
         ]
 
-    def _run(self, bar: Any, jobs: Sequence[Any]) -> list[Any]:
-        results: list[Any] = Watched(bar, n_jobs=self.n_jobs)(jobs)
+    def _run(self, bar: Any, size: int, jobs: Sequence[Any]) -> list[Any]:
+        results: list[Any] = Watched(bar, size, n_jobs=self.n_jobs)(jobs)
         return results
 
     def _cell(
@@ -293,10 +348,10 @@ class GridOfPaths(RobustMachine):
         rank = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32)
         fit = np.array([[f.fit_time for f in c.folds] for c in cells])
         scoring = np.array([[f.score_time for f in c.folds] for c in cells])
-        best = [None if c.curve is None else c.curve.best for c in cells]
+        found = [c.found() for c in cells]
         params = [
-            {"C": c.C, "gamma": c.gamma, "robustness": np.nan if b is None else b.t}
-            for c, b in zip(cells, best, strict=True)
+            {"C": c.C, "gamma": c.gamma, "robustness": at.robustness}
+            for c, at in zip(cells, found, strict=True)
         ]
         results: dict[str, Any] = {
             "mean_fit_time": fit.mean(axis=1),
@@ -315,8 +370,9 @@ class GridOfPaths(RobustMachine):
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
             "rank_test_score": rank,
-            "robustness_from": np.array([np.nan if b is None else b.interval[0] for b in best]),
-            "robustness_to": np.array([np.nan if b is None else b.interval[1] for b in best]),
+            "robustness_from": np.array([at.interval[0] for at in found]),
+            "robustness_to": np.array([at.interval[1] for at in found]),
+            self.path: np.array([at.t for at in found]),
             "threshold": np.array([c.begun.s for c in cells]),
             "mean_breakpoints": np.array(
                 [np.mean([f.breakpoints for f in c.folds]) for c in cells]
@@ -349,21 +405,25 @@ class RobustSVCCV(GridOfPaths, Classifies):
         folds) of that; see `RobustSVC`.  C and gamma are those of the least value either way.
     n_jobs : int or None
         Processes, through joblib: any backend of `joblib.parallel_config` does the same.
-    verbose : bool
-        Show a progress bar over the grid.
-    kernel, degree, coef0, fit_intercept, path, theta, s, class_weight, tol, cache_size
+    verbose : bool or int
+        Whether to show a progress bar over the machines of the grid and their folds, and one of
+        the last path; without tqdm a line before and after each.
+    kernel, degree, coef0, fit_intercept, path, theta, s, class_weight,
+    decision_function_shape, tol, cache_size
         As in `RobustSVC`.
 
     Attributes
     ----------
-    C_, gamma_, robustness_
-        What was chosen; ties go to the smaller C, and to the middle of the widest best interval.
+    C_, gamma_, robustness_, t_
+        What was chosen; `t_` is the robustness as a value of theta, s or epsilon.  Ties go to the
+        smaller C, and to the middle of the widest best interval.
     cv_results_ : dict of arrays
         One entry a pair of C and gamma, as in `GridSearchCV`, each at the best robustness of the
         pair.  Scores (accuracy, or minus the mean loss) count rows with their weights, those of
         `class_weight` included: with "balanced" they are balanced accuracies.
-        `robustness_from` and `robustness_to` bound the interval of equally good values,
-        `threshold` is the s of the theta-path or the end of the s-path.
+        `robustness_from` and `robustness_to` bound the interval of equally good values, the column
+        named after the path (`theta`, `s` or `epsilon`) is the best point as a value of its
+        parameter, `threshold` the s of the theta-path or the end of the s-path.
     best_index_, best_score_, best_params_, n_splits_, refit_time_
         As in `GridSearchCV`; `RobustSVC` with these and the same `kernel`, `path` and so on is the
         machine that was fitted.  `best_score_` is the best score there is, whatever `rule` takes.
@@ -375,9 +435,13 @@ class RobustSVCCV(GridOfPaths, Classifies):
         The curves of the folds whose mean that is.
     standard_error_ : float
         One standard error of its least value, over the folds.
-    path_, outliers_, outlier_path_, certificate_, classes_, support_, support_vectors_,
+    path_, outliers_, outlier_path_, certificate_, classes_, support_, n_support_, support_vectors_,
     dual_coef_, intercept_, coef_, n_features_in_, feature_names_in_
         As in `RobustSVC`, for the machine fitted on all rows.
+    estimators_ : list of RobustSVCCV
+        With more than two classes only: the search of each class against the rest, on the same
+        folds.  What was chosen (``C_``, ``gamma_``, ``robustness_``) and ``best_score_`` and
+        ``best_params_`` then have an entry for each; everything else of a search is theirs.
     """
 
     def __init__(
@@ -396,6 +460,7 @@ class RobustSVCCV(GridOfPaths, Classifies):
         theta: float = 0.0,
         s: float = 0.0,
         class_weight: Any = None,
+        decision_function_shape: str = "ovr",
         tol: float = 1e-8,
         cache_size: float = MEMORY,
         n_jobs: int | None = None,
@@ -414,6 +479,7 @@ class RobustSVCCV(GridOfPaths, Classifies):
         self.theta = theta
         self.s = s
         self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
         self.tol = tol
         self.cache_size = cache_size
         self.n_jobs = n_jobs

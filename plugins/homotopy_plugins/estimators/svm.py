@@ -1,7 +1,7 @@
 """Robust support vector machines as scikit-learn estimators.
 
 `RobustSVC` and `RobustSVR` are used like scikit-learn's `SVC` and `SVR`.  What they add is one
-number, `robustness`: a point of the path from the plain machine to one that outliers cannot pull.
+number, `robustness`: how far to go from the plain machine (0) to one that outliers cannot pull (1).
 ``robustness="auto"`` chooses it on rows held out, exactly, from the whole path.
 """
 
@@ -37,6 +37,8 @@ from homotopy_plugins.estimators.machine import (
     chosen_point,
 )
 from homotopy_plugins.estimators.proven import Proven, tell
+from homotopy_plugins.estimators.robustness import Asked, read
+from homotopy_plugins.estimators.showing import bars, shown
 from homotopy_plugins.kernels.checks import finite
 
 __all__ = ["RobustSVC", "RobustSVR"]
@@ -55,6 +57,7 @@ class OnePoint(RobustMachine):
     rule: str
     validation_fraction: float
     random_state: Any
+    n_jobs: int | None = None
     validation_curve_: ValidationCurve | None
     standard_error_: float | None
 
@@ -68,17 +71,25 @@ class OnePoint(RobustMachine):
         sample_weight : array (n,), optional
             Weights of the loss, in the fit and in the choice of "auto".
         """
-        rows, recipe = self._checked_rows(X, y, sample_weight), self._recipe()
-        asked, loss = self._asked(), self._loss_on(rows, self.loss)
+        rows = self._checked_rows(X, y, sample_weight)
+        if not self._several():
+            return self._fit_rows(rows)
+        asked = self._asked(3)
+        # What is read with a warning is read once.
+        given = {} if asked is None or asked.t is None else {"robustness": {self.path: asked.t}}
+        return self._fit_several(rows, self.n_jobs, **given)
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        recipe, asked, loss = self._recipe(), self._asked(4), self._loss_on(rows, self.loss)
         checked_rule(self.rule, type(self).__name__)
         gamma = self._width(self.gamma, rows.X)
         model = recipe.model(rows, self.C, gamma)
         start, s = None, recipe.s
         if s is None:
             start, s = plain_point(recipe, model, None)[1:]
-        if asked is not None:
+        if asked is not None and asked.t is not None:
             # The path goes at least as far as is asked for.
-            s, recipe = self._as_far_as(asked, s, recipe)
+            s, recipe = self._as_far_as(asked.t, s, recipe)
         part = self._traced(recipe, recipe.varied(model, s=s), start)
         if asked is None:
             self._keep(part.path, *self._choose(recipe, rows, gamma, part, s, loss))
@@ -86,28 +97,26 @@ class OnePoint(RobustMachine):
             self._keep_asked(part, asked)
         return self
 
-    def _asked(self) -> float | None:
-        """The value of `robustness`, or None for "auto"."""
+    def _asked(self, stacklevel: int) -> Asked | None:
+        """The point that `robustness` names, or None for "auto"."""
         name, value = type(self).__name__, self.robustness
         self.validation_curve_ = self.standard_error_ = None
         if isinstance(value, str):
             if value != "auto":
-                raise ModelError(f"{name}: robustness must be a number or 'auto', got {value!r}")
+                raise ModelError(
+                    f"{name}: robustness must be a number from 0 to 1, a dict such as "
+                    f"{{{self.path!r}: ...}} or 'auto', got {value!r}"
+                )
             part = finite(self.validation_fraction, "validation_fraction", name)
             if not 0.0 < part < 1.0:
                 raise ModelError(
                     f"{name}: validation_fraction must lie between 0 and 1, got {part!r}"
                 )
             return None
-        number = finite(value, "robustness", name)
-        if self.path == "theta" and not 0.0 <= number <= 1.0:
-            raise ModelError(
-                f"{name}: robustness={number:g} lies outside the span of the theta-path, from 1 "
-                "(plain) to 0 (outliers have no pull)"
-            )
-        if self.path == "s":
-            self._check_s(number)
-        return number
+        asked = read(value, self.path, name, stacklevel)
+        if self.path == "s" and asked.t is not None:
+            self._check_s(asked.t)
+        return asked
 
     def _as_far_as(self, asked: float, s: float, recipe: Recipe) -> tuple[float, Recipe]:
         """The end of the path and the recipe, with `asked` on the path."""
@@ -121,7 +130,7 @@ class OnePoint(RobustMachine):
             s = max(s, 2.0 * asked)
         if not narrowest <= asked < s:
             raise ModelError(
-                f"{type(self).__name__}: robustness={asked:g} lies outside the span of the "
+                f"{type(self).__name__}: robustness={{'epsilon': {asked:g}}} lies outside the "
                 f"epsilon-path, from epsilon={narrowest:g} up to the threshold s={s:g}"
             )
         return s, attrs.evolve(recipe, widest=max(recipe.widest, asked))
@@ -143,9 +152,19 @@ class OnePoint(RobustMachine):
         kept = np.setdiff1d(np.arange(rows.weight.size), held)
         begun = Begun(self.C, path.alpha(start, "before"), s)
         until = path.traced[1] if part.trouble else None
-        found = curves_along_c(
-            recipe, rows, gamma, [begun], kept, held, loss, with_error=True, until=until
-        )[0]
+        with shown(self.verbose, f"{name}: robustness by {held.size} rows held out"):
+            found = curves_along_c(
+                recipe,
+                rows,
+                gamma,
+                [begun],
+                kept,
+                held,
+                loss,
+                with_error=True,
+                until=until,
+                progress=bars(self.verbose),
+            )[0]
         told = [part.begun, part.told(self.path) if part.trouble else ""]
         told.append(f"rows held out: {found.trouble}" if found.trouble else "")
         if any(told):
@@ -191,9 +210,13 @@ class RobustSVC(OnePoint, Classifies):
     path : {"theta", "s"}
         What moves: the weight theta of outliers from 1 to 0, or the threshold s from below every
         margin up to `s`.
-    robustness : float or "auto"
-        The value of theta (1 is plain, 0 the most robust) or s.  "auto" chooses it where the loss
-        on rows held out is least; it is known for every value, not on a grid.
+    robustness : float in [0, 1], dict or "auto"
+        How far to go along the path: 0 is the plain machine, 1 the end, where outliers have least
+        pull.  Along theta it is 1 - theta; along s it is the fraction of the way from where the
+        first row becomes an outlier to `s`.  A dict gives the parameter of the path itself,
+        ``{"theta": 0.3}`` or ``{"s": -0.5}``.  "auto" chooses the point where the loss on rows held
+        out is least; that loss is known at every point, not on a grid.  (Before version 0.2 a
+        number was theta or s.)
     theta : float in [0, 1]
         The weight of outliers on the s-path.
     s : float, at most 1
@@ -210,40 +233,53 @@ class RobustSVC(OnePoint, Classifies):
         all rows.
     random_state : int, RandomState or None
         Which rows are held out; 0 by default, so that fits can be repeated.
+    decision_function_shape : {"ovr", "ovo"}
+        As in `sklearn.svm.SVC`: with more than two classes `decision_function` has a column for
+        each.  "ovo" is refused for more than two, since there is no machine for each pair.
+    n_jobs : int or None
+        Processes for the machines of more than two classes, through joblib.
     tol : float
         To what the optimality conditions must hold at the fitted point, relative to their terms; a
         `ConvergenceWarning` says if they do not.  The path is exact, so that this is a check and
         no stopping rule.
     cache_size : float
         Megabytes for kernel columns.
-    verbose : bool
-        Show a progress bar of the trace.
+    verbose : bool or int
+        Whether to show a progress bar of the path, and one of the path that "auto" chooses on;
+        without tqdm a line before and after each.
 
     Attributes
     ----------
     robustness_ : float
-        The point of the path.
+        How far along the path the machine was taken: 0 is plain, 1 the end.
+    t_ : float
+        The same point as a value of the path's own parameter, theta or s.
     path_ : Path
         The path on all rows; `path_.certify()` proves it.  It is the whole path unless
         `path_.status` says otherwise.
     outliers_ : array of int
         Training rows that the machine treats as outliers.
-    outlier_path_ : Stays
+    outlier_path_ : Occupancy
         For every training row where on the path it is one, and where it first becomes one.
     validation_curve_ : ValidationCurve or None
         The exact curve behind "auto".
     standard_error_ : float or None
         One standard error of its least value, over the rows held out.
     certificate_ : Certificate
-        The optimality conditions at `robustness_`.
+        The optimality conditions of the fitted machine.
     projection_ : array (n, n) or None
         A precomputed kernel need not be positive semidefinite: its negative part is left out, with
         a warning, by multiplying rows K(x, training rows) with this matrix.
-    classes_, support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel),
+    classes_, support_, n_support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel),
     n_features_in_, feature_names_in_
         As in `sklearn.svm.SVC`.
 
-    Two classes only: for more, wrap it in `sklearn.multiclass.OneVsRestClassifier`.
+    estimators_ : list of RobustSVC
+        With more than two classes only: the machine of each class, which tells it (True) from the
+        rest (False), in the order of `classes_`.  `robustness_`, `t_`, `intercept_` and `coef_`
+        then have an entry for each, and `outliers_` are the rows that any of them treats as an
+        outlier.  What belongs to one path (`path_`, `support_`, `audit`, `report`, displays) is
+        theirs.
 
     Examples
     --------
@@ -251,7 +287,7 @@ class RobustSVC(OnePoint, Classifies):
     >>> from homotopy_plugins import RobustSVC
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> y[:20] = 1 - y[:20]
-    >>> machine = RobustSVC(C=10.0, robustness=0.0).fit(X, y)
+    >>> machine = RobustSVC(C=10.0, robustness=1.0).fit(X, y)
     >>> suspects = machine.audit(top=20)
     """
 
@@ -269,10 +305,12 @@ class RobustSVC(OnePoint, Classifies):
         theta: float = 0.0,
         s: float = 0.0,
         class_weight: Any = None,
+        decision_function_shape: str = "ovr",
         loss: str = "zero-one",
         rule: str = "best",
         validation_fraction: float = 0.25,
         random_state: Any = 0,
+        n_jobs: int | None = None,
         tol: float = 1e-8,
         cache_size: float = MEMORY,
         verbose: bool = False,
@@ -288,10 +326,12 @@ class RobustSVC(OnePoint, Classifies):
         self.theta = theta
         self.s = s
         self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
         self.loss = loss
         self.rule = rule
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.tol = tol
         self.cache_size = cache_size
         self.verbose = verbose
@@ -321,10 +361,13 @@ class RobustSVR(OnePoint, Regresses):
         What moves: the weight theta of outliers from 1 to 0; the threshold s from above every
         residual down to `s`; or, with outliers at the weight `theta` from the start, the tube,
         from `epsilon` nine tenths of the way to the threshold `s`.
-    robustness : float or "auto"
-        The point of the path: the value of theta (1 is plain, 0 the most robust), s or epsilon.
-        "auto" chooses it where the loss on rows held out is least; it is known for every value,
-        not on a grid.
+    robustness : float in [0, 1], dict or "auto"
+        How far to go along the path, as in `RobustSVC`: 0 is the plain machine, 1 the end, where
+        outliers have least pull.  Along s it is the fraction of the way from the largest residual
+        down to `s`.  Along epsilon, where outliers have the weight `theta` all the way, it is the
+        fraction of the way from the narrowest tube (0) to the widest (1): a wider tube ignores more
+        of the rows near f, so it too lets single rows pull less.  A dict gives the parameter
+        itself: ``{"theta": 0.3}``, ``{"s": 2.5}`` or ``{"epsilon": 0.2}``.
     theta : float in [0, 1]
         The weight of outliers where it does not move.
     s : float larger than `epsilon`, or None
@@ -343,11 +386,11 @@ class RobustSVR(OnePoint, Regresses):
 
     Attributes
     ----------
-    robustness_, path_, outliers_, outlier_path_, validation_curve_, standard_error_,
+    robustness_, t_, path_, outliers_, outlier_path_, validation_curve_, standard_error_,
     certificate_, projection_
         As in `RobustSVC`.
-    support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel), n_features_in_,
-    feature_names_in_
+    support_, n_support_, support_vectors_, dual_coef_, intercept_, coef_ (linear kernel),
+    n_features_in_, feature_names_in_
         As in `sklearn.svm.SVR`.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from homotopy_plugins.kernels.checks import check_rows, finite
 if TYPE_CHECKING:
     from homotopy_plugins.kernels.kernel_model import KernelModel
 
-__all__ = ["new_row"]
+__all__ = ["new_row", "new_rows"]
 
 Array = npt.NDArray[np.float64]
 # A row that was added: its data and its sign.
 Source = tuple[Any, float]
+# New rows whose products with all others are computed at once.
+TOGETHER = 256
 
 
 def new_row(
@@ -48,9 +50,44 @@ def new_row(
         features=features,
         border=border,
         decision=_decision(model, row, sign),
-        offset=0.0 if model.centre is None or features is None else -float(model.centre @ features),
+        offset=_offset(model, features),
         source=(row, sign),
     )
+
+
+def new_rows(model: KernelModel, X: Any, target: Any, t: float) -> Iterator[NewRow]:
+    """The rows of X, each with the same target, as if it were the only new row."""
+    rows = model._new_rows(X)
+    if not rows.shape[0]:
+        return
+    first = new_row(model, rows[[0]], target, 1.0, t, ())
+    # The same object every time: it need not be checked again.
+    line = tuple(first.polyline)
+    sign = first.source[1]
+    for begin in range(0, rows.shape[0], TOGETHER):
+        some = rows[begin : begin + TOGETHER]
+        columns = None
+        if model._function is not None and model.kernel not in ("linear", "precomputed"):
+            columns = sign * model.sign * model._function(some, model.X)
+        for i in range(some.shape[0]):
+            row = some[[i]]
+            column, diagonal, features = _products(
+                model, row, sign, (), None if columns is None else columns[i]
+            )
+            yield NewRow(
+                polyline=line,
+                column=column,
+                diagonal=diagonal,
+                features=features,
+                border=first.border,
+                decision=_decision(model, row, sign),
+                offset=_offset(model, features),
+                source=(row, sign),
+            )
+
+
+def _offset(model: KernelModel, features: Array | None) -> float:
+    return 0.0 if model.centre is None or features is None else -float(model.centre @ features)
 
 
 def _one_row(x: Any, name: str) -> Any:
@@ -64,9 +101,9 @@ def _one_row(x: Any, name: str) -> Any:
 
 
 def _products(
-    model: KernelModel, row: Any, sign: float, others: Sequence[Source]
+    model: KernelModel, row: Any, sign: float, others: Sequence[Source], column: Array | None = None
 ) -> tuple[Array | None, float, Array | None]:
-    """The column of Q with its diagonal, or the features."""
+    """The column of Q with its diagonal, or the features; `column` is what is known already."""
     signs = np.concatenate([model.sign, [s for _, s in others]])
     if model.kernel == "precomputed":
         n, name = signs.size, type(model).__name__
@@ -84,8 +121,11 @@ def _products(
         return None, 0.0, sign * np.asarray(own)[0]
     function = model._function
     assert function is not None
-    parts = [function(new, model.X)[0], *(function(new, other)[0] for other, _ in others)]
-    return sign * signs * np.concatenate(parts), float(function(new, new)[0, 0]), None
+    own = 1.0 if model.kernel == "rbf" else float(function(new, new)[0, 0])
+    if column is None:
+        parts = [function(new, model.X)[0], *(function(new, other)[0] for other, _ in others)]
+        column = sign * signs * np.concatenate(parts)
+    return column, own, None
 
 
 def _decision(model: KernelModel, row: Any, sign: float) -> Callable[[Any], Array] | None:

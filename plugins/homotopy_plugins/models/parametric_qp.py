@@ -44,7 +44,6 @@ from homotopy import (
     DataError,
     DenseGram,
     Gram,
-    Homotopy,
     Jump,
     Knot,
     LinearGram,
@@ -52,6 +51,7 @@ from homotopy import (
     ModelError,
     Path,
     PathError,
+    PathSequence,
     Residual,
     Slope,
 )
@@ -73,13 +73,16 @@ FLAT, STEEP = 1e-12, 1e-4
 DEPENDENT = 1e-11
 # Two bounds this near to each other, in parts of their size, are one number.
 SAME = 1e-14
-# Where H alone would take x this many times further than its bounds are, a direction is far.
-FAR = 1000.0
+# Where H alone would take x this many times further than its bounds are, a direction is far.  Below
+# that x loses as many digits, five of sixteen; each far direction costs a border column.
+FAR = 1e5
 # No more than this is allowed for numbers of which x is a difference.
 REACH = 1000.0
 # The alpha of a far direction is moved away from 0 by this part of all forces, and its equation
 # with it: 1e-8 of that is their rounding.
 HELD = 1e-6
+# That part may be off by this factor.
+RIGHT = 10.0
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
 # Rows named in a message at most.
@@ -163,6 +166,7 @@ class ParametricQP(LossModel):
         self.H, self.A = 0.5 * (form + form.T), rows
         self._vectors: dict[str, Array] = {}
         self._shape: _Shape | None = None
+        self._held_by = 0.0
         self._take({"g": g, "lb": lb, "ub": ub, "lbA": lbA, "ubA": ubA})
 
     def _take(self, vectors: Mapping[str, Any]) -> None:
@@ -258,13 +262,17 @@ class ParametricQP(LossModel):
         bends = shape.curves[0][(shape.curves[0] > 0.0) & ~shape.far]
         least = self._size * float(bends.min(initial=np.inf))
         self._reach = min(max(1.0, forces / least), REACH) if 0.0 < least < np.inf else 1.0
-        self._held = np.where(self._bends > 0.0, HELD * forces, 0.0)
+        # The same number as in the program before, where it is still about right: then alpha is
+        # the same there as well, and the next path can go on from it at once.
+        held, before = HELD * forces, self._held_by
+        self._held_by = before if held / RIGHT <= before <= held * RIGHT else held
+        self._held = np.where(self._bends > 0.0, self._held_by, 0.0)
         self._wall = np.where(self._bends > 0.0, 0.0, np.inf)
         self.gram, self.border = shape.gram, shape.border
         if shape.border is not None:
             size = _lengths(slant) * np.linalg.norm(shape.null, axis=0)
             target = _clean(slant @ shape.null, np.where(shape.bent > 0.0, 0.0, 100.0 * size))
-            target = target + np.where(shape.bent > 0.0, HELD * forces, 0.0)
+            target = target + np.where(shape.bent > 0.0, self._held_by, 0.0)
             self.border_target = Affine(target[0], target[1] - target[0])
 
     def _refuse(self, shape: _Shape, fixed: Array, slant: Array) -> None:
@@ -401,7 +409,9 @@ class ParametricQP(LossModel):
             )
         other = copy.copy(self)
         other._vectors = {name: ends[[1, 1]] for name, ends in self._vectors.items()}
-        other._take({name: (self._vectors[name][1], value) for name, value in vectors.items()})
+        last = {name: ends[1] for name, ends in self._vectors.items()}
+        new = {name: v for name, v in vectors.items() if not np.array_equal(v, last[name])}
+        other._take({name: (last[name], value) for name, value in new.items()})
         return other
 
     @classmethod
@@ -433,11 +443,11 @@ class ParametricQP(LossModel):
         first = _program(next(given, {}), cls.__name__)
         if "g" not in first:
             raise ModelError(f"{cls.__name__}: the first of the programs must have a vector 'g'")
-        model, path = cls(H, A=A, **first), None
+        model, path, legs = cls(H, A=A, **first), None, PathSequence(**options)
         for vectors in (_program(each, cls.__name__) for each in given):
-            model = model.following(**vectors)
-            start = None if path is None else model.start_at(path)
-            path = Homotopy(model, **options).trace(start=start)
+            last, model = model, model.following(**vectors)
+            start = None if path is None or last._shape is model._shape else model.start_at(path)
+            path = legs.trace(model, start=start)
             yield path
 
     def start_at(self, path: Path, t: float = 1.0) -> Any:
@@ -483,6 +493,12 @@ class ParametricQP(LossModel):
         if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
             return f"unbounded {place}: the objective falls for ever; add bounds, or a little to H"
         return None
+
+    def coordinate_name(self, i: int) -> str:
+        """The entry of x or the row of A that coordinate `i` stands for."""
+        index = self._made.index
+        # Coordinates beyond the rows are directions in which H hardly bends.
+        return self._row(int(index[i])) if i < index.size else f"direction {i - index.size} of H"
 
     # ------------------------------------------------------------------ inside
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from homotopy import ModelError, NewRow
 from homotopy_plugins.kernels.checks import number
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
-from homotopy_plugins.kernels.new_rows import new_row
+from homotopy_plugins.kernels.new_rows import new_row, new_rows
 
 __all__ = ["BEYOND", "Point", "RampModel", "ramp_parameters"]
 
@@ -167,6 +167,10 @@ class RampModel(KernelModel):
 
     def new_row(self, x: Any, target: Any, cost: float | None, t: float, others: Any) -> NewRow:
         return new_row(self, x, target, 1.0 if cost is None else cost / self.C, t, others)
+
+    def new_rows(self, X: Any, target: Any, t: float) -> Iterator[NewRow]:
+        """Each row of X as the only new row, all with the same target."""
+        return new_rows(self, X, target, t)
 
     # ------------------------------------------------------------------ for `anneal`
 

@@ -109,7 +109,12 @@ class TrendFilter(Predictor):
         inputs = ("trend filter", self.order, self.positions, self.sample_weight)
         self.gram = KernelGram(basis.rows, basis.diagonal(), inputs=inputs)
         part = FRACTIONS[self.order] if fraction is None else fraction
-        self.span = l1_span(float(np.abs(self.q).max()) / self.unit, lam, part, name)
+        most = float(np.abs(self.q).max())
+        largest = most / self.unit
+        if largest * self.unit < most:
+            # At the first lam no correlation is beyond it, not by rounding either.
+            largest = float(np.nextafter(largest, np.inf))
+        self.span = l1_span(largest, lam, part, name)
 
     def polyline(self, lam: Any) -> Sequence[Slope | Knot | Jump]:
         return l1_pieces(self.q, lam * self.unit)
@@ -124,8 +129,10 @@ class TrendFilter(Predictor):
     def _signal(self, alpha: Array) -> Array:
         """x for one alpha, (n,), or for the columns of many, (n, K)."""
         used = np.flatnonzero(alpha if alpha.ndim == 1 else np.any(alpha, axis=1))
-        bent = self.basis.columns(used).T @ alpha[used]
-        return np.asarray(bent + (self.trend if alpha.ndim == 1 else self.trend[:, None]))
+        bent = alpha[used].T @ self.basis.columns(used)
+        # Large bends that cancel leave their rounding, and most of it is a polynomial.
+        bent = bent - self.basis.polynomial(bent)
+        return np.asarray((bent + self.trend).T)
 
     def objective_constant(self, lam: float) -> float:
         return 0.5 * float(self.sample_weight @ self.rest**2)
@@ -172,12 +179,7 @@ class _Knots:
         self.z, self.order, self.weights = positions, order, weights
         self.count = positions.size - order - 1
         self.split = self.count // 2
-        root = np.sqrt(weights)[:, None]
-        powers = np.vander((positions - positions.mean()) / np.ptp(positions), order + 1)
-        # Twice, as the first time leaves the rounding of a badly conditioned basis.
-        for _ in range(2):
-            powers = np.linalg.solve(np.linalg.qr(root * powers)[1].T, powers.T).T
-        self.powers = powers
+        self.powers = _orthonormal(positions, order, weights)
 
     def polynomial(self, values: Array) -> Array:
         """The polynomial nearest to each row of `values`; not a bit of it depends on the others."""
@@ -220,6 +222,24 @@ class _Knots:
         step = max(1, BLOCK // self.z.size)
         blocks = (np.arange(i, min(i + step, self.count)) for i in range(0, self.count, step))
         return np.concatenate([self.columns(b) ** 2 @ self.weights for b in blocks])
+
+
+def _orthonormal(z: Array, degree: int, weights: Array) -> Array:
+    """Polynomials of degree 0 to `degree`, orthonormal in the weighted values; (n, degree + 1).
+
+    Each is the one before times z, from where the weight of that is: powers of z would cancel where
+    the heavy values lie close together.
+    """
+    found = [np.full(z.size, 1.0 / np.sqrt(weights.sum()))]
+    for _ in range(degree):
+        last = found[-1]
+        new = (z - np.sum(weights * last**2 * z)) * last
+        # Twice, as the first time leaves rounding.
+        for _ in range(2):
+            for other in found:
+                new = new - np.sum(weights * other * new) * other
+        found.append(new / np.sqrt(np.sum(weights * new**2)))
+    return np.stack(found, axis=1)
 
 
 def _positions(positions: Any, n: int, name: str) -> Array:

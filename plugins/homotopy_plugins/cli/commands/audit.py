@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import shlex
 from typing import Annotated, Any
 
-import attrs
-import numpy as np
 import typer
 
 from homotopy.path.files import replace_file
@@ -17,6 +15,7 @@ from homotopy_plugins.cli.answers import (
     Voice,
     leave,
     listed,
+    number_of,
     speaking,
 )
 from homotopy_plugins.cli.arguments import (
@@ -24,31 +23,47 @@ from homotopy_plugins.cli.arguments import (
     Categories,
     Characters,
     Data,
+    DayFirst,
     Decimal,
     Delimiter,
     Drop,
     Jobs,
+    Keep,
+    Missing,
     NoHeader,
     Quiet,
+    Sheet,
     TargetName,
     Task,
     choice_of,
     ensure_apart,
     ensure_outputs,
+    options_of_reading,
     reading_of,
     rows_of,
-    status,
     voice_of,
     write_csv,
 )
-from homotopy_plugins.cli.decisions import corrected
-from homotopy_plugins.cli.encoding import Choice, frame_of
-from homotopy_plugins.cli.tables import Column, Reading, Table, read_table
+from homotopy_plugins.cli.bars import bars, compile_first, working
+from homotopy_plugins.cli.corrections import can_be_corrected, ensure_same_kind
+from homotopy_plugins.cli.decisions import Allowed, corrected
+from homotopy_plugins.cli.encoding import frame_of
+from homotopy_plugins.cli.files import STDIN, Reading, read_table
+from homotopy_plugins.cli.kinds import Choice
+from homotopy_plugins.cli.tables import Table
+from homotopy_plugins.cli.targets import classes_to_audit
+from homotopy_plugins.cli.texts import bare_ending
 
 # Columns for people; --csv and --json have all.
 READ = ("label_quality", "given_label", "predicted_label", "reason")
 # Suspected rows printed at most; all are in --csv and --json.
 SHOWN = 30
+# Groups printed at most, the largest first.
+GROUPS = 5
+QUALITY = (
+    "label_quality is the probability that the {what} is right, as all models together see it; a "
+    "reason quotes one of them."
+)
 
 __all__ = ["audit", "audited"]
 
@@ -58,55 +73,79 @@ def audit(
     data: Data,
     target: TargetName = None,
     html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write a report to look at.")
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page to review the flagged rows in a browser."
+        ),
     ] = None,
     csv_file: Annotated[
         str | None,
-        typer.Option("--csv", metavar="FILE", help="Write all rows, most suspected first."),
+        typer.Option("--csv", metavar="FILE", help="Write every row, most suspicious first."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option("--top", metavar="N", min=1, help="Show N rows.")
+        int | None,
+        typer.Option("--top", metavar="N", min=1, help="Print the N most suspicious rows."),
     ] = None,
-    cv: Annotated[int, typer.Option("--cv", metavar="N", min=2, help="Folds.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Of the folds.")] = 0,
+    cv: Annotated[
+        int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
+    ] = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
     max_seconds: Annotated[
         float | None,
-        typer.Option("--max-seconds", metavar="S", min=1, help="Ask no further machine after it."),
+        typer.Option(
+            "--max-seconds", metavar="S", min=1, help="Start no further model after S seconds."
+        ),
     ] = None,
     apply: Annotated[
         str | None,
-        typer.Option("--apply", metavar="FILE", help="Correct what the page's export says."),
+        typer.Option("--apply", metavar="FILE", help="Apply decisions exported from the page."),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="FILE", help="Where --apply writes the table.")
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Where --apply writes the corrected table."),
     ] = None,
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", help="Let --apply empty cells without a corrected label."),
+    ] = False,
+    allow_new: Annotated[
+        bool,
+        typer.Option("--allow-new", help="Let --apply write labels that do not occur yet."),
+    ] = False,
     drop: Drop = None,
     category: Categories = None,
+    keep: Keep = None,
     task: Task = "auto",
     jobs: Jobs = None,
     delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Characters = "utf-8",
+    decimal: Decimal = None,
+    encoding: Characters = None,
     no_header: NoHeader = False,
+    missing: Missing = None,
+    day_first: DayFirst = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the rows of a table that look wrong.
+    """Find rows whose label or target looks wrong.
 
-    They are named by their line in the file; the header is line 1.  With --apply nothing is looked
-    for: decisions that were exported from the page of --html are put into the table.
+    Rows are listed by their line in the file; the header is line 1.  With --apply, no audit is
+    run: decisions exported from the page of --html are written into the table.
     """
     voice = voice_of(context, quiet, as_json)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         outside.ensure_audit()
         ensure_apart(data, html, csv_file)
         ensure_outputs(html, csv_file)
-        reading = reading_of(delimiter, decimal, encoding, no_header)
+        reading = reading_of(delimiter, decimal, encoding, no_header, missing, day_first, sheet)
+        choice = choice_of(target, drop, category, task=task, keep=keep)
         if apply is not None or out is not None:
-            _apply(data, reading, target, voice, decisions=apply, out=out)
+            allowed = Allowed(allow_empty, allow_new)
+            _apply(data, reading, choice, voice, decisions=apply, out=out, allowed=allowed)
             return
-        table = read_table(data, reading)
-        choice = choice_of(target, drop, category, task=task)
+        compile_first(voice, "audit")
+        with working(voice, f"reading {data}"):
+            table = read_table(data, reading)
         try:
             found, counted = audited(
                 table, choice, voice, cv=cv, seed=seed, jobs=jobs, max_seconds=max_seconds
@@ -114,17 +153,20 @@ def audit(
         except KeyboardInterrupt:
             voice.errors.print("homotopy audit: interrupted; nothing was written")
             leave(INTERRUPTED)
-        _tell_audit(found, counted, voice, top=top, html=html, csv_file=csv_file)
+        if html is not None:
+            _write_page(found, data, choice, reading, html, voice)
+        _tell_audit(found, counted, voice, top=top, csv_file=csv_file)
 
 
 def _apply(
     data: str,
     reading: Reading,
-    target: str | None,
+    choice: Choice,
     voice: Voice,
     *,
     decisions: str | None,
     out: str | None,
+    allowed: Allowed,
 ) -> None:
     """Write the table with the labels that were decided upon."""
     if decisions is None or out is None:
@@ -133,12 +175,18 @@ def _apply(
         )
     ensure_apart(data, out)
     ensure_apart(decisions, out)
+    ensure_same_kind(data, out)
     ensure_outputs(out)
-    made = corrected(data, reading, target, decisions)
-    replace_file(out, made.text.encode(reading.encoding))
+    made = corrected(data, reading, choice, decisions, out, allowed)
+    replace_file(out, made.content)
+    if made.same:
+        voice.note(
+            f"called wrong, but corrected to the label they have: {made.counted} "
+            f"{listed(sorted(made.same))}"
+        )
     empty = f", {made.emptied} emptied" if made.emptied else ""
     voice.answer(
-        f"{out}: {made.changed} labels corrected{empty}; {made.kept} decided about and kept",
+        f"{out}: {number_of(made.changed, 'label')} corrected{empty}; {made.kept} left as they are",
         {"out": out, "changed": made.changed, "emptied": made.emptied, "kept": made.kept},
     )
 
@@ -156,12 +204,9 @@ def audited(
     """The audit of a table; its frame is indexed by line (or row), which is the second answer."""
     notes: list[str] = []
     rows, target = rows_of(table, choice, notes)
-    if len(target.classes) == 1:
-        raise CommandError(
-            f"{table.source}: the target {target.name!r} has one value ({target.classes[0]}); "
-            "nothing tells which rows are wrong"
-        )
-    X = frame_of(_with_amounts(rows, choice, notes), choice, notes)
+    classes_to_audit(target, table.source)
+    with working(voice, "looking at the columns"):
+        X = frame_of(rows, choice, notes)
     for note in notes:
         voice.note(note)
     options: dict[str, Any] = {"cv": cv, "random_state": seed, "task": target.task}
@@ -169,31 +214,54 @@ def audited(
         options["n_jobs"] = jobs
     if max_seconds is not None:
         options["max_seconds"] = max_seconds
-    if voice.terminal and find_spec("tqdm") is not None:
-        options["verbose"] = True
-        found = outside.audited(X, target.values, rows.place, **options)
-    else:
-        with status(voice, f"auditing {rows.size} rows"):
-            found = outside.audited(X, target.values, rows.place, **options)
+    options["verbose"] = not voice.quiet
+    found = outside.audited(X, target.values, rows.place, **options)
     for note in found.notes:
         voice.note(note)
     return found, table.counted
 
 
-def _with_amounts(table: Table, choice: Choice, notes: list[str]) -> Table:
-    """Columns of amounts as people write them ("$1,234.50") as numbers."""
-    from homotopy_plugins.auditing.tables import written_amounts
+def _about_quality(found: outside.Audited) -> str:
+    """What the column says, and why a row above 0.5 may be flagged."""
+    if found.closed:
+        return "label_quality only ranks the rows here; it is no probability where none is given."
+    quality = found.frame["label_quality"].to_numpy()[found.suspected]
+    said = QUALITY.format(what="target" if found.task == "regression" else "label")
+    high = int((quality > 0.5).sum())
+    if not high:
+        return said
+    return (
+        f"{said} {quality.size - high:,} of the {quality.size:,} flagged rows are below 0.5; less "
+        "certain ones are flagged too, since the list is made for the best balance of wrong rows "
+        "found and false alarms (expected F1)."
+    )
 
-    made, read = [], []
-    for column in table.columns:
-        words = None if isinstance(column.raw, np.ndarray) else column.words()
-        number = None if words is None or column.name in choice.category else written_amounts(words)
-        if number is not None:
-            read.append(column.name)
-        made.append(column if number is None else Column(column.name, number))
-    if read:
-        notes.append(f"amounts with signs and separators were read as numbers: {listed(read)}")
-    return attrs.evolve(table, columns=tuple(made))
+
+def _write_page(
+    found: outside.Audited, data: str, choice: Choice, reading: Reading, html: str, voice: Voice
+) -> None:
+    """The page, with the command that applies what is decided on it."""
+    if can_be_corrected(data):
+        ending = ".csv" if data == STDIN else bare_ending(data) or ".csv"
+        words = ["homotopy", "audit", "DATA" if data == STDIN else data]
+        words += [] if choice.target is None else ["--target", choice.target]
+        words += [] if choice.task == "auto" else ["--task", choice.task]
+        words += [
+            *options_of_reading(reading),
+            "--apply",
+            "decisions.csv",
+            "--out",
+            f"corrected{ending}",
+        ]
+        found.write_html(html, f"To apply your decisions: {shlex.join(words)}")
+    else:
+        cannot = (
+            f"decisions cannot be written into a {bare_ending(data)} file (--apply takes CSV, JSON "
+            "and Excel)"
+        )
+        found.write_html(html, f"{cannot[:1].upper()}{cannot[1:]}.")
+        voice.note(f"{data}: {cannot}")
+    voice.note(f"report: {html}")
 
 
 def _tell_audit(
@@ -202,14 +270,10 @@ def _tell_audit(
     voice: Voice,
     *,
     top: int | None,
-    html: str | None,
     csv_file: str | None,
 ) -> None:
     frame = found.frame
     places = frame.index.to_numpy()
-    if html is not None:
-        found.write_html(html)
-        voice.note(f"report: {html}")
     columns = [counted, *map(str, frame.columns)]
     records = [[places[k], *values] for k, values in enumerate(frame.itertuples(index=False))]
     if csv_file is not None:
@@ -219,11 +283,17 @@ def _tell_audit(
     # How many are shown says nothing about how many are suspected.
     shown = (records if top is not None else suspected)[: top or SHOWN]
     kept = [k for k, name in enumerate(columns) if name in (counted, *READ)] or [0]
-    text = [found.sentence, *found.groups]
+    text = [found.sentence, *found.groups[:GROUPS]]
+    if len(found.groups) > GROUPS:
+        text.append(
+            f"and {number_of(len(found.groups) - GROUPS, 'more group')} (--html shows them)"
+        )
     if shown:
         text += ["", voice.table([columns[k] for k in kept], [[r[k] for k in kept] for r in shown])]
     if top is None and len(suspected) > len(shown):
         text.append(f"... and {len(suspected) - len(shown)} more (--top or --csv shows them)")
+    if shown and "label_quality" in columns:
+        text.append(_about_quality(found))
     voice.answer(
         "\n".join(text),
         {

@@ -10,11 +10,12 @@ import typer
 
 from homotopy.path.files import replace_file
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import CommandError, speaking
+from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, leave, speaking
 from homotopy_plugins.cli.arguments import AsJson, Quiet, choice_of, ensure_outputs, voice_of
+from homotopy_plugins.cli.bars import bars, compile_first
 from homotopy_plugins.cli.commands.audit import audited
+from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.planted import planted_table
-from homotopy_plugins.cli.tables import read_table
 
 __all__ = ["demo"]
 
@@ -22,38 +23,51 @@ __all__ = ["demo"]
 def demo(
     context: typer.Context,
     folder: Annotated[
-        str, typer.Option("--folder", metavar="FOLDER", help="Where to write.")
+        str,
+        typer.Option("--folder", metavar="FOLDER", help="Folder to write to; created if needed."),
     ] = ".",
-    rows: Annotated[int, typer.Option("--rows", min=50, max=20_000, help="Of the table.")] = 300,
-    seed: Annotated[int, typer.Option("--seed", help="Of the table.", min=0)] = 0,
+    rows: Annotated[
+        int, typer.Option("--rows", min=50, max=20_000, help="Rows of the table.")
+    ] = 300,
+    seed: Annotated[int, typer.Option("--seed", help="Rows of the table.", min=0)] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Plant wrong labels in a small table, and look for them."""
+    """Plant wrong labels in a small table and find them again."""
     voice = voice_of(context, quiet, as_json)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         outside.ensure_audit()
-        if not os.path.isdir(folder):
-            raise CommandError(f"there is no folder {folder!r}; make it first")
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise CommandError(
+                f"--folder {folder!r} cannot be made ({error.strerror}); give another"
+            ) from None
         data = os.path.join(folder, "homotopy-demo.csv")
         html = os.path.join(folder, "homotopy-demo.html")
         ensure_outputs(data, html)
         planted = planted_table(rows, 0.1, seed)
         replace_file(data, planted.text.encode())
         voice.note(f"table: {data}, {rows} rows, {planted.lines.size} of them with a wrong label")
+        compile_first(voice, "demo")
         table = read_table(data)
-        found, _ = audited(table, choice_of("churn", (), ()), voice, cv=5, seed=0, jobs=None)
-        found.write_html(html)
+        try:
+            found, _ = audited(table, choice_of("churn", (), ()), voice, cv=5, seed=0, jobs=None)
+        except KeyboardInterrupt:
+            voice.errors.print(f"homotopy demo: interrupted; {data} was written, no report")
+            leave(INTERRUPTED)
+        apply = f"homotopy audit {data} --target churn --apply decisions.csv --out corrected.csv"
+        found.write_html(html, f"To apply your decisions: {apply}")
         flagged = found.frame.index.to_numpy()[found.suspected]
         hit = int(np.isin(flagged, planted.lines).sum())
         share = 100.0 * hit / planted.lines.size
         text = (
             f"{found.sentence}\n"
-            f"planted: {planted.lines.size} wrong labels; suspected: {flagged.size} rows; "
+            f"planted: {planted.lines.size} wrong labels; flagged: {flagged.size} rows; "
             f"found: {hit} of the planted ones ({share:.0f} %), "
-            f"{flagged.size - hit} suspected without reason\n"
-            f"open {html} in a browser; the same for a table of your own:\n"
-            f"  homotopy audit {data} --target churn --html {html}"
+            f"{flagged.size - hit} false alarms\n"
+            f"Open {html} in a browser. To audit a table of your own:\n"
+            "  homotopy audit YOUR.csv --target COLUMN --html review.html"
         )
         voice.answer(
             text,

@@ -15,21 +15,25 @@ from homotopy_plugins.cli.recipes import checked_plugin
 
 __all__ = ["first_line", "plugins"]
 
+OURS = "homotopy_plugins"
+# Of the table where there is no screen to tell.
+WIDTH = 100
+
 
 def plugins(
     context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PLUGIN]", help="Show the options of one.", autocompletion=plugin_names
+            metavar="PLUGIN", help="Show the options of this one.", autocompletion=plugin_names
         ),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """List what can be traced.
+    """List the models that can be traced.
 
-    Plugins of other packages are among them.
+    Models of other installed packages are among them.
     """
     voice = voice_of(context, quiet, as_json)
     with speaking(voice):
@@ -51,10 +55,16 @@ def plugins(
                 }
             )
         text = voice.table(
-            ["plugin", "what it is", "package"],
-            [[one["name"], one["what"], one["package"] or ""] for one in found],
+            ["plugin", "what it is"],
+            [[one["name"], f"{one['what']}{_from(one['package'])}"] for one in found],
+            width=WIDTH,
         )
         voice.answer(text, {"plugins": found})
+
+
+def _from(package: str | None) -> str:
+    """Where a model comes from, unless it is ours."""
+    return "" if package in (None, OURS) else f" (from {package})"
 
 
 def first_line(kind: type) -> str:

@@ -12,18 +12,22 @@ from homotopy_plugins.cli.arguments import (
     AsJson,
     Characters,
     Data,
+    DayFirst,
     Decimal,
     Delimiter,
+    Missing,
     NoHeader,
     Quiet,
+    Sheet,
     ensure_apart,
     ensure_outputs,
     reading_of,
     voice_of,
     write_csv,
 )
+from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
-from homotopy_plugins.cli.tables import Table, read_table
+from homotopy_plugins.cli.tables import Table
 
 __all__ = ["predict"]
 
@@ -32,17 +36,22 @@ def predict(
     context: typer.Context,
     machine_file: Annotated[
         str,
-        typer.Argument(metavar="MACHINE", help="What 'homotopy select' saved.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="A model saved by 'homotopy select'.", show_default=False
+        ),
     ],
     data: Data,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="FILE", help="A CSV file; stdout if not given."),
+        typer.Option("--out", "-o", metavar="FILE", help="Write a CSV file instead of stdout."),
     ] = None,
     delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Characters = "utf-8",
+    decimal: Decimal = None,
+    encoding: Characters = None,
     no_header: NoHeader = False,
+    missing: Missing = None,
+    day_first: DayFirst = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -53,13 +62,15 @@ def predict(
         ensure_apart(machine_file, out)
         ensure_outputs(out)
         machine = Machine.load(machine_file)
-        table = read_table(data, reading_of(delimiter, decimal, encoding, no_header))
-        notes: list[str] = []
+        table = read_table(
+            data, reading_of(delimiter, decimal, encoding, no_header, missing, day_first, sheet)
+        )
+        notes = list(table.notes)
         X = machine.encoding.apply(table, notes)
         strange = set(table.names) - {c.name for c in machine.encoding.columns} - {machine.target}
         if strange:
             kept = [name for name in table.names if name in strange]
-            notes.append(f"columns that the machine does not know are not used: {listed(kept)}")
+            notes.append(f"columns not used by the model: {listed(kept)}")
         values = machine.values(X)
         answers = machine.predict(values)
         notes += _score(machine, table, answers)

@@ -25,11 +25,14 @@ from homotopy_plugins.cli.arguments import (
     rows_of,
     voice_of,
 )
+from homotopy_plugins.cli.bars import bars, working
+from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.recipes import Ingredients, restored
-from homotopy_plugins.cli.tables import read_table
 
 __all__ = ["certify", "plot", "proof_data", "report", "write_report"]
 
+# Rows times break-points that a report checks in full, and the places it checks beyond that.
+CHECKED, SAMPLE = 20_000_000, 200
 PICTURES = ("alpha", "objective", "partition", "validation")
 
 
@@ -38,24 +41,27 @@ def certify(
     file: Saved,
     data: Again = None,
     target: TargetName = None,
-    tol: Annotated[float, typer.Option("--tol", help="To what the conditions must hold.")] = 1e-8,
+    tol: Annotated[
+        float, typer.Option("--tol", help="Tolerance of the optimality conditions.")
+    ] = 1e-8,
     sample: Annotated[
         int | None,
-        typer.Option("--sample", metavar="N", min=1, help="Look at about N points only."),
+        typer.Option("--sample", metavar="N", min=1, help="Check about N points only."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Prove a saved path again from its data.
+    """Check a saved path against its data, condition by condition.
 
-    The exit code is 1 if it does not hold.
+    The exit code is 1 if a condition fails.
     """
     voice = voice_of(context, quiet, as_json)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         if not (np.isfinite(tol) and tol > 0.0):
             raise CommandError(f"--tol must be a positive number, got {tol:g}")
         path = _restored(file, data, target, voice)
-        proof = path.certify(tol, sample=sample)
+        with working(voice, "checking the path"):
+            proof = path.certify(tol, sample=sample)
         text = f"{path!r}\n{proof}"
         voice.answer(text, {"file": file, **proof_data(proof)})
     if not proof.ok:
@@ -101,7 +107,7 @@ def plot(
 ) -> None:
     """Draw a saved path."""
     voice = voice_of(context, quiet)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         if what not in PICTURES:
             raise CommandError(f"--what must be one of {', '.join(PICTURES)}, got {what!r}")
         if what == "validation" and held_out is None:
@@ -170,13 +176,17 @@ def report(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="The report, one HTML file.")
     ],
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", metavar="N", min=1, help="Check the path at about N places."),
+    ] = None,
     data: Again = None,
     target: TargetName = None,
     quiet: Quiet = False,
 ) -> None:
     """Write the interactive report of a saved path."""
     voice = voice_of(context, quiet)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         ensure_apart(file, out)
         ensure_outputs(out)
         outside.ensure_report(Path, "a path")
@@ -184,12 +194,20 @@ def report(
         found = restored(file, data, target, notes)
         for note in notes:
             voice.note(note)
-        write_report(found.path, found.made, out)
+        write_report(found.path, found.made, out, voice, sample)
         voice.note(f"report: {out}")
 
 
-def write_report(path: Path, made: Ingredients, file: str) -> None:
-    """The interactive report of a path, with its coordinates called as in the file."""
+def write_report(
+    path: Path, made: Ingredients, file: str, voice: Voice, sample: int | None = None
+) -> None:
+    """The interactive report of a path, with its coordinates called as in the file; `sample` is at
+    how many places it is checked, None is at all unless there are very many."""
+    if sample is None and path.problem.gram.size * path.breakpoints.size > CHECKED:
+        sample = SAMPLE
+        voice.note(
+            f"the report checks the path at about {SAMPLE} places ('homotopy certify' at all)"
+        )
     size, table, encoding = path.problem.gram.size, made.table, made.recipe.encoding
     names: list[str] | None = None
     if size == table.size:
@@ -197,4 +215,7 @@ def write_report(path: Path, made: Ingredients, file: str) -> None:
     elif encoding is not None and size == len(encoding.names):
         names = encoding.names
     title = f"{made.recipe.plugin} of {table.source}"
-    outside.report_of(path, "a path", title=title, names=names).write_html(file)
+    with working(voice, "writing the report"):
+        certify = True if sample is None else sample
+        made_of = outside.report_of(path, "a path", title=title, names=names, certify=certify)
+        made_of.write_html(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from homotopy_plugins.cli.answers import (
     Voice,
     leave,
     listed,
+    number_of,
     plain,
     speaking,
 )
@@ -22,14 +24,21 @@ from homotopy_plugins.cli.arguments import (
     Categories,
     Characters,
     Data,
+    DayFirst,
     Decimal,
     Delimiter,
     Drop,
     Jobs,
+    Keep,
+    Landmarks,
+    Memory,
+    Missing,
     NoHeader,
     Positive,
     Quiet,
     Scale,
+    Sheet,
+    SomeRows,
     TargetName,
     Task,
     choice_of,
@@ -37,12 +46,14 @@ from homotopy_plugins.cli.arguments import (
     ensure_outputs,
     reading_of,
     rows_of,
-    status,
     voice_of,
 )
+from homotopy_plugins.cli.bars import bars, compile_first, working
 from homotopy_plugins.cli.encoding import Encoding, frame_of
+from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
-from homotopy_plugins.cli.tables import Table, read_table
+from homotopy_plugins.cli.sizes import SearchEstimate, cache_of
+from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, two_classes
 
 __all__ = ["select"]
@@ -62,42 +73,59 @@ def select(
     context: typer.Context,
     data: Data,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="Save the machine (.npz).")
+        str, typer.Option("--out", "-o", metavar="FILE", help="Save the chosen model (.npz).")
     ],
     target: TargetName = None,
     kernel: Annotated[str, typer.Option("--kernel", help="rbf, linear or poly.")] = "rbf",
     costs: Annotated[
-        str, typer.Option("--Cs", metavar="LIST", help="The grid of C.")
+        str, typer.Option("--Cs", metavar="LIST", help="Values of C to try.")
     ] = "0.01,0.1,1,10,100",
     gammas: Annotated[
         str,
-        typer.Option("--gammas", metavar="LIST", help="The grid of gamma; 'scale' is by the data."),
+        typer.Option(
+            "--gammas",
+            metavar="LIST",
+            help="Values of gamma to try; 'scale' follows from the data.",
+        ),
     ] = "scale",
-    path: Annotated[str, typer.Option("--path", help="What moves: theta or s.")] = "theta",
-    cv: Annotated[int, typer.Option("--cv", metavar="N", min=2, help="Folds.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Of the folds.")] = 0,
+    path: Annotated[
+        str, typer.Option("--path", help="Robustness parameter: theta or s.")
+    ] = "theta",
+    cv: Annotated[
+        int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
+    ] = 5,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed of the folds and of --rows.")
+    ] = 0,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="Write an interactive report.")
     ] = None,
+    some: SomeRows = None,
+    nystroem: Landmarks = None,
+    memory: Memory = None,
     drop: Drop = None,
     category: Categories = None,
+    keep: Keep = None,
     task: Task = "auto",
     positive: Positive = None,
     scale: Scale = True,
     jobs: Jobs = None,
     delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Characters = "utf-8",
+    decimal: Decimal = None,
+    encoding: Characters = None,
     no_header: NoHeader = False,
+    missing: Missing = None,
+    day_first: DayFirst = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Choose a robust machine by cross-validation.
+    """Train a robust SVM, chosen by cross-validation.
 
-    What is saved is for 'homotopy predict'.
+    The saved model is for 'homotopy predict'.
     """
     voice = voice_of(context, quiet, as_json)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         from homotopy_plugins import RobustSVCCV, RobustSVRCV
 
         if kernel not in ("rbf", "linear", "poly"):
@@ -110,16 +138,34 @@ def select(
         ensure_outputs(out, report)
         if report is not None:
             outside.ensure_report(RobustSVCCV, "an estimator")
+        compile_first(voice, "select")
         notes: list[str] = []
-        reading = reading_of(delimiter, decimal, encoding, no_header)
-        table = read_table(data, reading)
-        choice = choice_of(target, drop, category, scale=scale, task=task, positive=positive)
+        reading = reading_of(delimiter, decimal, encoding, no_header, missing, day_first, sheet)
+        with working(voice, f"reading {data}"):
+            table = read_table(data, reading)
+        choice = choice_of(
+            target,
+            drop,
+            category,
+            scale=scale,
+            task=task,
+            positive=positive,
+            keep=keep,
+            rows=some,
+            seed=seed,
+        )
         rows, goal = rows_of(table, choice, notes)
         classifies = goal.task == "classification"
         if classifies:
             two_classes(goal, table.source)
         columns = Encoding.of(rows, choice, notes)
-        X = columns.apply(rows, notes)
+        if nystroem is not None:
+            if kernel != "rbf" or len(widths) > 1:
+                raise CommandError("--nystroem stands in for the rbf kernel with one gamma")
+            width = None if widths == ["scale"] else float(widths[0])
+            columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
+        with working(voice, "making numbers of the columns"):
+            X = columns.apply(rows, notes)
         for note in notes:
             voice.note(note)
         machine_class = RobustSVCCV if classifies else RobustSVRCV
@@ -131,11 +177,13 @@ def select(
             path=path,
             cv=_folds(cv, seed, classifies),
             n_jobs=jobs,
+            verbose=not voice.quiet,
+            cache_size=cache_of(memory, *X.shape),
         )
         voice.note(f"{machine_class.__name__}: {rows.size} rows, {X.shape[1]} columns")
+        _warn(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
         try:
-            with status(voice, f"cross-validating {len(grid) * len(widths)} paths, {cv} folds"):
-                search.fit(X, goal.values)
+            search.fit(X, goal.values)
         except KeyboardInterrupt:
             voice.errors.print("homotopy select: interrupted; nothing was saved")
             leave(INTERRUPTED)
@@ -150,19 +198,36 @@ def select(
         )
         machine = Machine.of(search, goal.name, columns, chosen)
         machine.save(out)
-        voice.note(f"machine: {out}")
+        voice.note(f"model: {out}")
         if report is not None:
             shown = None if rows.matrix is not None else frame_of(rows, choice, [])
             names = [f"{rows.counted} {place}" for place in rows.place.tolist()]
-            outside.report_of(
-                search,
-                "an estimator",
-                title=f"{goal.name} of {table.source}",
-                X=shown,
-                row_names=names,
-            ).write_html(report)
+            with working(voice, "writing the report"):
+                outside.report_of(
+                    search,
+                    "an estimator",
+                    title=f"{goal.name} of {table.source}",
+                    X=shown,
+                    row_names=names,
+                ).write_html(report)
             voice.note(f"report: {report}")
         _tell_search(search, machine, rows, goal, voice)
+
+
+def _warn(
+    shape: tuple[int, int],
+    kernel: str,
+    costs: int,
+    widths: int,
+    cv: int,
+    jobs: int | None,
+    voice: Voice,
+) -> None:
+    """Say beforehand what will take long."""
+    processes = (os.cpu_count() or 1) if jobs is not None and jobs < 0 else jobs or 1
+    expected = SearchEstimate.of(shape, kernel, costs * widths, cv, processes)
+    if expected.large:
+        voice.note(expected.told(shape[0], kernel, costs))
 
 
 def _check_folds(goal: Target, cv: int, classifies: bool, source: str) -> None:
@@ -189,7 +254,7 @@ def _folds(cv: int, seed: int, classifies: bool) -> Any:
 def _tell_search(search: Any, machine: Machine, rows: Table, goal: Target, voice: Voice) -> None:
     results = search.cv_results_
     called = "accuracy" if machine.classes is not None else "minus loss"
-    columns = ["C", "gamma", search.path, "from", "to", called, "+-"]
+    columns = ["C", "gamma", "robustness", "from", "to", called, "+-"]
     order = range(len(results["params"]))
     table = [
         [
@@ -206,9 +271,9 @@ def _tell_search(search: Any, machine: Machine, rows: Table, goal: Target, voice
     outliers = [int(rows.place[i]) for i in search.outliers_.tolist()]
     text = [
         voice.table(columns, table),
-        f"chosen: C = {search.C_:g}, {search.path} = {search.robustness_:.4g} "
-        f"({called} {search.best_score_:.4g} on held-out rows)",
-        f"{len(outliers)} rows are treated as outliers"
+        f"chosen: C = {search.C_:g}, robustness {search.robustness_:.4g} "
+        f"({search.path} = {search.t_:.4g}; {called} {search.best_score_:.4g} on held-out rows)",
+        f"{number_of(len(outliers), 'row')} treated as outliers"
         + (f": {rows.counted} {listed(outliers, 12)}" if outliers else ""),
     ]
     voice.answer(

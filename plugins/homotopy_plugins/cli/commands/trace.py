@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from homotopy import Path
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import UNPROVEN, CommandError, leave, speaking
+from homotopy_plugins.cli.answers import INTERRUPTED, UNPROVEN, CommandError, Voice, leave, speaking
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Categories,
     Characters,
     Data,
+    DayFirst,
     Decimal,
     Delimiter,
     Drop,
+    Keep,
+    Landmarks,
+    Memory,
+    Missing,
     NoHeader,
     Positive,
     Quiet,
     Scale,
+    Sheet,
+    SomeRows,
     TargetName,
     choice_of,
     ensure_apart,
@@ -29,11 +37,14 @@ from homotopy_plugins.cli.arguments import (
     reading_of,
     voice_of,
 )
+from homotopy_plugins.cli.bars import bars, compile_first, working
 from homotopy_plugins.cli.commands.saved import proof_data, write_report
-from homotopy_plugins.cli.options import settings_of
-from homotopy_plugins.cli.recipes import checked_plugin, mix
-from homotopy_plugins.cli.tables import read_table
-from homotopy_plugins.cli.tracing import traced
+from homotopy_plugins.cli.files import read_table
+from homotopy_plugins.cli.options import DIRECT, settings_of
+from homotopy_plugins.cli.recipes import Ingredients, checked_plugin, mix
+from homotopy_plugins.cli.sizes import estimate
+from homotopy_plugins.cli.thresholds import with_threshold
+from homotopy_plugins.cli.tracing import told, traced
 
 __all__ = ["path_data", "trace"]
 
@@ -47,24 +58,27 @@ def trace(
         typer.Option(
             "--loss",
             metavar="PLUGIN",
-            help="What to trace: any installed plugin ('homotopy plugins' lists them).",
+            help="The model to trace; 'homotopy plugins' lists them.",
             autocompletion=plugin_names,
         ),
     ] = "hinge-ramp",
     path: Annotated[
-        str | None, typer.Option("--path", metavar="NAME", help="What moves, theta for instance.")
+        str | None,
+        typer.Option("--path", metavar="NAME", help="The parameter that moves, for example theta."),
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", help="linear, rbf, poly, ...")] = None,
     cost: Annotated[
-        str | None, typer.Option("--C", metavar="VALUE", help="The weight of the loss.")
+        str | None, typer.Option("--C", metavar="VALUE", help="Weight of the loss.")
     ] = None,
-    gamma: Annotated[str | None, typer.Option("--gamma", metavar="VALUE", help="Of rbf.")] = None,
+    gamma: Annotated[
+        str | None, typer.Option("--gamma", metavar="VALUE", help="Width of the rbf kernel.")
+    ] = None,
     options: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Any other option of the plugin; @column takes a column. Repeat for more.",
+            help="Any other option of the model; @column takes a column (repeatable).",
         ),
     ] = None,
     out: Annotated[
@@ -74,35 +88,43 @@ def trace(
         str | None, typer.Option("--report", metavar="FILE", help="Write an interactive report.")
     ] = None,
     certify: Annotated[
-        bool, typer.Option("--certify", help="Prove the path once it is traced.")
+        bool, typer.Option("--certify", help="Check the path once it is traced.")
     ] = False,
     max_breakpoints: Annotated[
         int | None,
         typer.Option("--max-breakpoints", metavar="N", help="Stop after N break-points."),
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", metavar="S", help="Stop after so long.")
+        float | None, typer.Option("--max-seconds", metavar="S", help="Stop after S seconds.")
     ] = None,
+    rows: SomeRows = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of --rows.")] = 0,
+    nystroem: Landmarks = None,
+    memory: Memory = None,
     drop: Drop = None,
     category: Categories = None,
+    keep: Keep = None,
     scale: Scale = True,
     positive: Positive = None,
     delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Characters = "utf-8",
+    decimal: Decimal = None,
+    encoding: Characters = None,
     no_header: NoHeader = False,
+    missing: Missing = None,
+    day_first: DayFirst = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Trace the whole path of a model.
+    """Trace the whole solution path of a model.
 
-    With --out, Ctrl-C saves what was traced until then.
+    With --out, Ctrl-C saves what has been traced so far.
     """
     voice = voice_of(context, quiet, as_json)
-    with speaking(voice):
+    with speaking(voice), bars(voice):
         checked_plugin(loss)
         settings = settings_of(options or [])
-        for name, value in {"path": path, "kernel": kernel, "C": cost, "gamma": gamma}.items():
+        for name, value in zip(DIRECT, (path, kernel, cost, gamma), strict=True):
             if value is not None:
                 if name in settings:
                     raise CommandError(f"--{name} and --set {name} say the same; give one of them")
@@ -111,14 +133,35 @@ def trace(
         ensure_outputs(out, report)
         if report is not None:
             outside.ensure_report(Path, "a path")
-        reading = reading_of(delimiter, decimal, encoding, no_header)
-        choice = choice_of(target, drop, category, scale=scale, positive=positive)
+        compile_first(voice, "trace")
+        reading = reading_of(delimiter, decimal, encoding, no_header, missing, day_first, sheet)
+        choice = choice_of(
+            target, drop, category, scale=scale, positive=positive, keep=keep, rows=rows, seed=seed
+        )
         notes: list[str] = []
-        made = mix(loss, settings, read_table(data, reading), choice, reading, data, notes)
+        width = _as_features(settings) if nystroem is not None else None
+        with working(voice, f"reading {data}"):
+            made = mix(
+                loss,
+                settings,
+                read_table(data, reading),
+                choice,
+                reading,
+                data,
+                notes,
+                memory=memory,
+                nystroem=nystroem,
+                gamma=width,
+            )
         for note in notes:
             voice.note(note)
+        _warn(made, voice, saved=out is not None)
+        with working(voice, "solving the plain machine"):
+            made, start, note = with_threshold(made)
+        if note:
+            voice.note(note)
 
-        def keep(traced_path: Path) -> str:
+        def kept(traced_path: Path) -> str:
             assert out is not None
             made.recipe.keep(traced_path, out)
             return out
@@ -126,23 +169,65 @@ def trace(
         found = traced(
             made.model,
             voice,
-            keep if out is not None else None,
+            kept if out is not None else None,
+            start=start,
             max_breakpoints=max_breakpoints,
             max_seconds=max_seconds,
         )
         if out is not None:
-            voice.note(f"path: {keep(found)}")
+            voice.note(f"path: {_saved(found, kept, voice)}")
         if report is not None:
-            write_report(found, made, report)
+            write_report(found, made, report, voice)
             voice.note(f"report: {report}")
-        proof = found.certify() if certify else None
-        text = found.summary() if proof is None else f"{found.summary()}\n{proof}"
+        with working(voice, "checking the path"):
+            proof = found.certify() if certify else None
+        text = told(found.summary(), found, max_breakpoints, max_seconds)
+        text = text if proof is None else f"{text}\n{proof}"
         answer = path_data(found, loss)
         if proof is not None:
             answer["certificate"] = proof_data(proof)
         voice.answer(text, answer)
     if proof is not None and not proof.ok:
         leave(UNPROVEN)
+
+
+def _saved(found: Path, keep: Callable[[Path], str], voice: Voice) -> str:
+    """Save a path, which may have taken long, though Ctrl-C comes meanwhile."""
+    try:
+        with working(voice, "saving the path"):
+            return keep(found)
+    except KeyboardInterrupt:
+        voice.errors.print("saving the path first (Ctrl-C again to give it up)")
+        voice.errors.print(f"homotopy trace: interrupted; the whole path is saved in {keep(found)}")
+        leave(INTERRUPTED)
+
+
+def _as_features(settings: dict[str, str]) -> float | None:
+    """Make the settings those of a linear kernel; the width of the rbf kernel it stands in for."""
+    if settings.get("kernel", "rbf") != "rbf":
+        raise CommandError(
+            f"--nystroem stands in for the rbf kernel, got --kernel {settings['kernel']}"
+        )
+    settings["kernel"] = "linear"
+    text = settings.pop("gamma", None)
+    try:
+        width = None if text is None else float(text)
+    except ValueError:
+        width = -1.0
+    if width is not None and not width > 0.0:
+        raise CommandError(f"--gamma must be a positive number, got {text!r}")
+    return width
+
+
+def _warn(made: Ingredients, voice: Voice, saved: bool) -> None:
+    """Say beforehand what will take long."""
+    kernel = getattr(made.model, "kernel", None)
+    if kernel not in ("linear", "rbf", "poly") or made.recipe.encoding is None:
+        return
+    size = made.table.size
+    expected = estimate(size, len(made.recipe.encoding.names), kernel)
+    if expected.large:
+        voice.note(expected.told(size, kernel, saved))
 
 
 def path_data(path: Path, plugin: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ PIECES = {"hinge": ("O",), "lad": ("O+", "O-")}
 def test_stays_are_the_partition_at_every_t(kind, way, data, C):
     path = case(kind, 60, 3, data=data, path=way, intercept=True, C=C).trace()
     names = PIECES[kind]
-    stays = path.stays(*names)
+    stays = path.occupancy(*names)
     start, stop = path.traced
     n = path.problem.gram.size
     for t in sample_points(path, 200):
@@ -43,7 +43,7 @@ def test_stays_are_the_partition_at_every_t(kind, way, data, C):
 
 def test_who_is_an_outlier_at_the_very_end_has_a_stay():
     path = case("hinge", 60, 3, path="s", intercept=True).trace()
-    stays = path.stays("O")
+    stays = path.occupancy("O")
     at_end = path.partition(path.traced[1])["O"]
     assert at_end.size
     assert np.isfinite(stays.first[at_end]).all()
@@ -52,7 +52,7 @@ def test_who_is_an_outlier_at_the_very_end_has_a_stay():
 def test_all_pieces_together_are_the_whole_path():
     path = case("lad", 40, 1, intercept=True).trace()
     names = [name for name in path.problem.polylines.names if name]
-    np.testing.assert_allclose(path.stays(*names).share, 1.0)
+    np.testing.assert_allclose(path.occupancy(*names).share, 1.0)
 
 
 def test_a_path_of_one_point():
@@ -62,13 +62,13 @@ def test_a_path_of_one_point():
         .__class__("hinge", X, np.array([1.0, 1.0, -1.0, -1.0]), C=1e3, kernel="linear", path="s")
         .trace()
     )
-    assert path.stays("O").share.tolist() == [0.0] * 4
-    everyone = path.stays("O", "L", "E", "R")
+    assert path.occupancy("O").share.tolist() == [0.0] * 4
+    everyone = path.occupancy("O", "L", "E", "R")
     assert everyone.share.tolist() == [1.0] * 4
 
 
 def test_stays_are_frozen_and_come_back_from_a_pickle():
-    stays = case("hinge", 30, 2).trace().stays("O")
+    stays = case("hinge", 30, 2).trace().occupancy("O")
     again = pickle.loads(pickle.dumps(stays))
     np.testing.assert_array_equal(again.first, stays.first)
     assert repr(again) == repr(stays)
@@ -79,9 +79,9 @@ def test_stays_are_frozen_and_come_back_from_a_pickle():
 def test_bad_names_and_rows():
     path = case("hinge", 10, 0).trace()
     with pytest.raises(PathError, match="no piece is called 'P'; the pieces are O, L, E, R"):
-        path.stays("P")
+        path.occupancy("P")
     with pytest.raises(PathError, match="name at least one piece"):
-        path.stays()
+        path.occupancy()
     with pytest.raises(PathError, match="row 10 is not among the 10 rows"):
-        path.stays("O").of(10)
-    assert path.stays("O").of(-1) == path.stays("O").of(9)
+        path.occupancy("O").of(10)
+    assert path.occupancy("O").of(-1) == path.occupancy("O").of(9)

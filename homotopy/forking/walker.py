@@ -1,0 +1,231 @@
+"""A mover that walks through the tableau of its base where it can.
+
+A walk ends *ahead*: its end is known, but the tracker is still at the base, so that going back is
+free.  Only if another move is to begin there does the tracker go after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from homotopy.forking.mover import Mover
+from homotopy.forking.tableau import Tableau
+from homotopy.forking.tolerances import FORK_TOLERANCES
+from homotopy.model import Problem
+from homotopy.tracker import Failure, Kind, state
+
+__all__ = ["Ahead", "Walker"]
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Found = tuple[Array, Array, Array]
+
+
+@attrs.frozen(eq=False)
+class Ahead:
+    """The end of a walk: `row` is held at `value`, the rest is optimal."""
+
+    row: int
+    value: float
+    alpha: Array
+    response: Array
+    b: Array
+    piece: Index
+
+
+class Walker(Mover):
+    """A `Mover` with the tableau of its base.
+
+    Attributes
+    ----------
+    ahead : Ahead or None
+        The present point, where the tracker has not gone yet.
+    own_rows : int
+        Rows from this number on may be overwritten by added ones.
+    """
+
+    def __init__(
+        self, problem: Problem, piece: Index, alpha: Array, b: Array, own_rows: int | None = None
+    ) -> None:
+        self.ahead: Ahead | None = None
+        # Whether the tracker has left the base, and single moves so far.
+        self._away, self._moves = False, 0
+        # The tableau of a base, and the array by which that base is known.
+        self._table: tuple[Any, Tableau | None] = (None, None)
+        self._written: set[int] = set()
+        super().__init__(problem, piece, alpha, b)
+        self.own_rows = self.u.size if own_rows is None else own_rows
+
+    # ------------------------------------------------------------------ the tableau
+
+    def tableau(self) -> Tableau | None:
+        """Return the tableau of the base; None if it has none."""
+        if self._table[0] is not self.base.u:
+            table = Tableau.of(self)
+            self._table = self.base.u, table
+            if table is not None:
+                for row in self._written:
+                    self._write_into(table, row)
+        return self._table[1]
+
+    def _write_into(self, table: Tableau, row: int) -> None:
+        table.write(row, float(self.u[row]), float(self.coords.status.weight[row]))
+
+    def row_written(self, row: int) -> None:
+        """Take notice of a row that has just been written over an unused one."""
+        self._written.add(row)
+        table = self._table[1]
+        if table is not None and self._table[0] is self.base.u and not self._away:
+            self._write_into(table, row)
+
+    def _pause(self) -> None:
+        table = self._table[1]
+        assert table is not None
+        table.walk.steps.left = self.tolerances.pauses.burst
+        if self.pulse is not None:
+            self.pulse()
+
+    # ------------------------------------------------------------------ moves
+
+    def hold(self, row: int, value: float) -> None:
+        if not self.walks(row, value):
+            self.go_after()
+            self.hold_by_route(row, value)
+
+    def hold_by_route(self, row: int, value: float) -> None:
+        """Take a row to its value by a route of the tracker."""
+        self._away = True
+        super().hold(row, value)
+
+    def walks(self, row: int, value: float) -> bool:
+        """Walk from the base, if the tracker is there; return whether the walk arrived."""
+        table = self._pays(row)
+        if table is None:
+            return False
+        self._pause()
+        code = table.go(row, value, self._pause)
+        if code == state.UNBALANCED and table.cannot_balance(row, value, self.problem.target0):
+            failure = Failure(
+                f"no optimum exists for alpha[{row}]={value:.17g}: the border equations cannot be "
+                "balanced (B^T alpha = e has no solution within the slopes)",
+                Kind.NO_OPTIMUM,
+            )
+            failure.infeasible = True  # type: ignore[attr-defined]
+            raise failure
+        if code != state.ARRIVED:
+            return False
+        self.ahead = Ahead(row, value, *table.point())
+        self.held[row] = value
+        return True
+
+    def walks_recorded(self, row: int, value: float) -> tuple[Any, ...] | None:
+        """Do the same and return the nodes on the way (`Tableau.recorded`); None if it did not
+        arrive."""
+        # (Everything at every node is what the tableau gives at once, and the tracker later.)
+        self._moves, most = self._moves + FORK_TOLERANCES.patience, FORK_TOLERANCES.first_nodes
+        table = self._pays(row)
+        if self.ahead is not None and self.ahead.value != self.base.alpha[row]:
+            # The way would begin elsewhere.
+            return None
+        while table is not None:
+            table.begin_record(most)
+            try:
+                arrived = self.walks(row, value)
+                full = int(table.walk.steps.nodes[0]) == most
+            finally:
+                nodes = table.recorded()
+            if arrived:
+                return nodes
+            if not full:
+                return None
+            most *= 4
+        return None
+
+    def _pays(self, row: int) -> Tableau | None:
+        """Return the tableau, if the tracker is at its base, with no other row ahead, and enough
+        moves are made there."""
+        other = self.ahead is not None and self.ahead.row != row
+        if self._away or self._anew or other:
+            return None
+        self._moves += 1
+        known = self._table[0] is self.base.u or row in self._written
+        if not known and self._moves <= FORK_TOLERANCES.patience:
+            return None
+        return self.tableau()
+
+    def go_after(self) -> None:
+        """Take the tracker to the point ahead."""
+        ahead, self.ahead = self.ahead, None
+        if ahead is not None:
+            self.hold_by_route(ahead.row, ahead.value)
+
+    def release(self, row: int) -> None:
+        self.go_after()
+        self._away = True
+        super().release(row)
+
+    def move_to(self, other: Mover) -> None:
+        self._away = True
+        super().move_to(other)
+
+    def mark(self) -> None:
+        super().mark()
+        self._away = False
+
+    # ------------------------------------------------------------------ many rows
+
+    def hold_each(self, rows: Index, values: Array, alphas: bool) -> Found:
+        table = self.tableau()
+        if table is None:
+            return super().hold_each(rows, values, alphas)
+        found = self.answers(rows.size, alphas)
+        table.prepare(rows)
+        job = 0
+        while job < rows.size:
+            self._pause()
+            code, job = table.run(rows, values, job, found)
+            if code in (state.STUCK, state.UNBALANCED):
+                self.follow_one(job, int(rows[job]), float(values[job]), found)
+                job += 1
+        return found
+
+    def from_here(self, rows: Index, values: Array, alphas: bool) -> Found:
+        """Do `hold_each` from the present point, to which rows have been moved."""
+        ahead = self.ahead
+        self.go_after()
+        if not (self._away or self.held or self._anew):
+            return self.hold_each(rows, values, alphas)
+        base, held, table = self.base, self._held_at_base, self._table
+        self.mark()
+        try:
+            return self.hold_each(rows, values, alphas)
+        finally:
+            now = dict(self.held)
+            self.base, self._held_at_base, self._table = base, held, table
+            self._anew = self._away = True
+            if ahead is not None:
+                # The same point as before, to the last bit.
+                self.go_back_anew()
+                self.ahead, self.held = ahead, now
+
+    # ------------------------------------------------------------------ back
+
+    def restore(self) -> None:
+        self._written.clear()
+        if self._away or self._anew:
+            super().restore()
+        self.ahead, self.held = None, dict(self._held_at_base)
+
+    def recover(self) -> None:
+        """Go back to the base after a failure."""
+        if self._away:
+            self.go_back_anew()
+        self.restore()
+
+    def go_back(self) -> None:
+        super().go_back()
+        self.ahead, self._away = None, False
