@@ -33,28 +33,30 @@ Show = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
         pytest.skip(f"no browser is installed; one of {', '.join(BROWSERS)} is needed")
     with api.sync_playwright() as play:
-        # A folder of its own for each start, so that no two share a profile.
-        context = play.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=program,
-            headless=True,
-            args=list(OPTIONS),
-            viewport={"width": 1280, "height": 900},
-            timeout=PATIENCE,
+        started = play.chromium.launch(
+            executable_path=program, headless=True, args=list(OPTIONS), timeout=PATIENCE
         )
-        context.set_default_timeout(PATIENCE)
-        yield context
-        context.close()
+        yield started
+        started.close()
 
 
 @pytest.fixture
-def show(browser, tmp_path) -> Iterator[Show]:
+def window(browser) -> Iterator[Any]:
+    """A browser window of the test's own: no other test sees what its pages store."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def show(window, tmp_path) -> Iterator[Show]:
     """Open a report; whatever the page complains about fails the test."""
     complaints: list[str] = []
     asked: list[str] = []
@@ -63,7 +65,7 @@ def show(browser, tmp_path) -> Iterator[Show]:
     def opened(report: Report, width: int = 1280, **media: Any) -> Any:
         file = tmp_path / f"page{len(pages)}.html"
         report.write_html(file)
-        page = browser.new_page()
+        page = window.new_page()
         pages.append(page)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -367,10 +369,10 @@ def test_a_path_of_one_point_is_shown(show):
     assert page.locator("#table tbody tr").count() == 2
 
 
-def test_it_works_inside_a_frame(show, browser, report, tmp_path):
+def test_it_works_inside_a_frame(show, window, report, tmp_path):
     file = File(tmp_path) / "notebook.html"
     file.write_text(f"<!DOCTYPE html><title>notebook</title>{report._repr_html_()}", "utf-8")
-    page = browser.new_page()
+    page = window.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(file.as_uri())

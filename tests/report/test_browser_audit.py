@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from test_browser import browser  # noqa: F401
+from test_browser import browser, window  # noqa: F401
 
 from homotopy_plugins import AuditReport, audit
 from homotopy_plugins.auditing.groups import Group
@@ -54,11 +54,11 @@ def amounts() -> AuditReport:
 
 
 @pytest.fixture
-def show(browser, report, tmp_path) -> Iterator[Any]:  # noqa: F811
+def show(window, report, tmp_path) -> Iterator[Any]:  # noqa: F811
     complaints: list[str] = []
     asked: list[str] = []
     file = tmp_path / "audit.html"
-    page = browser.new_page()
+    page = window.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
@@ -73,8 +73,6 @@ def show(browser, report, tmp_path) -> Iterator[Any]:  # noqa: F811
         return page
 
     yield opened
-    page.evaluate("localStorage.clear()")
-    page.close()
     assert complaints == []
     assert all(url.startswith(("file:", "blob:")) for url in asked)
 
@@ -88,6 +86,17 @@ def exported(page: Any, folder: File) -> list[dict[str, str]]:
         page.click("#export")
     waiting.value.save_as(folder / "decisions.csv")
     return list(csv.DictReader(io.StringIO((folder / "decisions.csv").read_text())))
+
+
+def reload(page: Any) -> None:
+    """Reload once the browser has what the page stored: another process keeps it, a little later."""
+    stored = page.evaluate("JSON.stringify({ ...localStorage })")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_function("stored => JSON.stringify({ ...localStorage }) === stored", arg=stored)
+    other.close()
+    page.reload()
+    page.wait_for_selector("#list .entry")
 
 
 def test_it_shows_what_the_report_says(show, report):
@@ -148,8 +157,7 @@ def test_keys_decide_and_the_browser_keeps_it(show, report, tmp_path):
         page.keyboard.press(key)
     assert page.locator("#list .mark").all_inner_texts() == ["wrong", "right", "unsure", "wrong"]
     assert "2 wrong, 1 right, 1 unsure" in page.inner_text("#count")
-    page.reload()
-    page.wait_for_selector("#list .entry")
+    reload(page)
     rows = exported(page, tmp_path)
     assert [row["line"] for row in rows] == [first[0], first[1], first[2], first[4]]
     assert [row["decision"] for row in rows] == ["wrong", "right", "unsure", "wrong"]
