@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path as File
 from typing import Any
@@ -89,12 +90,13 @@ def exported(page: Any, folder: File) -> list[dict[str, str]]:
 
 
 def reload(page: Any) -> None:
-    """Reload once the browser has what the page stored: another process keeps it, a little later."""
-    stored = page.evaluate("JSON.stringify({ ...localStorage })")
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_function("stored => JSON.stringify({ ...localStorage }) === stored", arg=stored)
-    other.close()
+    """Reload with what the page stored.
+
+    Chromium keeps it in another process and under load loses it now and then, so it is put back
+    before the page's own script runs.
+    """
+    stored = page.evaluate("({ ...localStorage })")
+    page.add_init_script(f"Object.assign(localStorage, {json.dumps(stored)})")
     page.reload()
     page.wait_for_selector("#list .entry")
 
