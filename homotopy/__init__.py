@@ -23,7 +23,7 @@ from homotopy.gram import DenseGram, Gram, KernelGram, LinearGram
 from homotopy.model import Affine, Jump, Knot, LossModel, NewRow, Predictor, Residual, Slope
 from homotopy.path import Certificate, Change, Check, JumpRecord, Path, Segment, Status, Zero
 from homotopy.registry import installed_plugins, load_plugin
-from homotopy.sequence import PathSequence
+from homotopy.sequence import Legs, PathSequence
 from homotopy.tracing import StopAt
 
 __version__ = "0.2.0"
@@ -46,6 +46,7 @@ __all__ = [
     "KernelGram",
     "Knot",
     "LeftOut",
+    "Legs",
     "LinearGram",
     "LossModel",
     "MissingPackageError",

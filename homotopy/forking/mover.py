@@ -14,7 +14,7 @@ from homotopy.forking.frozen import Frozen, Tables
 from homotopy.forking.result import one_point
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
-from homotopy.tracker import Tracker, state
+from homotopy.tracker import Tracker, state, tasks
 from homotopy.tracker.tolerances import Windows
 
 __all__ = ["Mover"]
@@ -135,7 +135,7 @@ class Mover(Tracker):
         self.cursor.logged = 0
         lines, status = self.model_polylines, self.coords.status
         self.write_alpha()
-        self.base = state.no_base()._replace(
+        self.base = tasks.no_base()._replace(
             u=self.u.copy(),
             alpha=self.alpha.copy(),
             w=self.motion.w.copy(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from homotopy.model import Problem
 from homotopy.path.jump_record import METHODS, JumpRecord
 from homotopy.path.segments import Segments
 
-__all__ = ["jump_records", "segments_of"]
+__all__ = ["jump_records", "segments_of", "segments_of_legs"]
 
 Index = npt.NDArray[np.int64]
 
@@ -41,6 +42,51 @@ def segments_of(rec: Any, cursor: Any, first_piece: Index) -> Segments:
         changed_to=log.new[last],
         first_piece=first_piece,
     )
+
+
+def segments_of_legs(rec: Any, marks: Any, pieces: Index) -> Callable[[int], Segments]:
+    """Return the segments of leg k as a function of k; `marks` says where each begins in the
+    record, and where the last ends."""
+    first, entries = marks.segments, marks.entries
+    segment, log = rec.segment[: first[-1]], rec.log[: marks.logged[-1]]
+    owner = np.searchsorted(segment.log, np.arange(log.size), side="right")
+    leg = np.searchsorted(first, owner, side="right") - 1
+    # Changes after the last segment of a leg are in the first pieces of the next.
+    own = np.flatnonzero((owner < segment.size) & (np.arange(log.size) >= marks.logged[leg]))
+    key = owner[own] * pieces.shape[1] + log.i[own]
+    _, back = np.unique(key[::-1], return_index=True)
+    last = own[own.size - 1 - back]
+    event = np.concatenate([[0], np.cumsum(np.bincount(owner[last], minlength=segment.size))])
+    offset = np.concatenate([[0], segment.active])
+    changed, changed_to = log.i[last], log.new[last]
+    start, stop, active, alpha, border = (
+        segment.start,
+        segment.stop,
+        rec.active,
+        rec.alpha,
+        rec.border,
+    )
+    bounds, places, events = first.tolist(), entries.tolist(), event[first].tolist()
+
+    def of(k: int) -> Segments:
+        own, held = slice(bounds[k], bounds[k + 1]), slice(places[k], places[k + 1])
+        ends, moved = slice(bounds[k], bounds[k + 1] + 1), slice(events[k], events[k + 1])
+        return Segments(
+            start=start[own],
+            stop=stop[own],
+            offset=offset[ends] - places[k],
+            active=active[held],
+            alpha_start=alpha[0, held],
+            alpha_stop=alpha[1, held],
+            b_start=border[own, 0],
+            b_stop=border[own, 1],
+            event=event[ends] - events[k],
+            changed=changed[moved],
+            changed_to=changed_to[moved],
+            first_piece=pieces[k],
+        )
+
+    return of
 
 
 def jump_records(rec: Any, cursor: Any, problem: Problem) -> tuple[JumpRecord, ...]:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
-from homotopy.tracker import state
+from homotopy.tracker import state, tasks
 from homotopy.tracker.records import Numbers, records
 from homotopy.tracker.tables import empty_lines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, as_record
@@ -93,7 +93,7 @@ class Memory:
         self._reserve(64)
         # Short paths are many, and fresh memory is slow: begin with little, it grows.
         self._record_room(64, 1024, 512, 16)
-        self.base = state.no_base()
+        self.base, self.legs = tasks.no_base(), tasks.no_legs()
         corners = problem.polylines.corner0.shape[1]
         self.model_polylines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.fill_model(np.zeros((n, corners), np.int8))

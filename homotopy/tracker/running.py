@@ -9,6 +9,7 @@ from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.crossing import begin_jump, end_jump, end_round, flip, look_ahead
 from homotopy.tracker.follow import follow
 from homotopy.tracker.forking import move_row, undo
+from homotopy.tracker.legs import begin_leg, end_leg
 from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.sizes import factor_error, measure
@@ -26,6 +27,7 @@ from homotopy.tracker.state import (
     RETURNING,
     ROUND_DONE,
     SHARPENING,
+    TURNING,
     UNDOING,
     WALLS,
     Core,
@@ -37,7 +39,7 @@ __all__ = ["run", "run_on"]
 @njit(**PART)
 def run_on(core):  # type: ignore[no-untyped-def]
     """Dispatch on the phase until a code other than GO is returned."""
-    sizes, jumping = core.sizes, core.jumping
+    sizes, jumping, plan = core.sizes, core.jumping, core.legs.plan[0]
     while True:
         phase = jumping.in_jump
         if phase in (ON_WAY, ACROSS):
@@ -47,6 +49,10 @@ def run_on(core):  # type: ignore[no-untyped-def]
                 code = GO
             elif phase == ON_WAY and code == WALLS:
                 code = begin_jump(core)
+            elif phase == ON_WAY and code == ARRIVED and plan.leg < plan.count:
+                code = end_leg(core)
+        elif phase == TURNING:
+            code = begin_leg(core)
         elif phase == BEGINNING:
             code = begin_jump(core)
         elif phase == FLIPPING:
@@ -91,6 +97,7 @@ def run(arrays, numbers, tol, opt):  # type: ignore[no-untyped-def]
         arrays.window,
         arrays.record,
         arrays.base,
+        arrays.legs,
         numbers.route[0],
         numbers.fixed[0],
         numbers.sizes[0],

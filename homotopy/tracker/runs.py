@@ -81,10 +81,8 @@ class Runs(Routes):
                     raise TraceError(
                         f"gram.fetch did not store row {missing[0]} of Q, as Gram.fetch must"
                     )
-            elif code == state.FULL:
-                self._reserve(2 * self._capacity + int(self.jumping.flips + self.system.dependents))
-            elif code == state.RECORD_FULL:
-                self._more_record()
+            elif code in (state.FULL, state.RECORD_FULL):
+                self.make_room(code)
             elif code == state.PANEL_FULL:
                 room = min(self.gram.size, 2 * int(self.scope.looked))
                 self.window = self.window._replace(
@@ -106,10 +104,17 @@ class Runs(Routes):
                 }
                 raise Failure(message.format(**about), kind)
 
+    def make_room(self, code: int) -> None:
+        """Enlarge what is full: the factor or the record."""
+        if code == state.FULL:
+            self._reserve(2 * self._capacity + int(self.jumping.flips + self.system.dependents))
+        else:
+            self._more_record()
+
     def _call(self) -> int:
         """Call compiled code once; return its code."""
-        moving = self.coords, self.active, self.motion, self.window, self.record, self.base
-        arrays = state.Arrays(self._stored(), self.polylines, *moving)
+        moving = self.coords, self.active, self.motion, self.window, self.record
+        arrays = state.Arrays(self._stored(), self.polylines, *moving, self.base, self.legs)
         return int(run(arrays, self._scalars, self._tol, self._opt))
 
     def _where(self) -> str:

@@ -36,7 +36,6 @@ __all__ = [
     "STATUS",
     "Active",
     "Arrays",
-    "Base",
     "Coordinates",
     "Form",
     "Lines",
@@ -59,6 +58,8 @@ UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 FORKING, UNDOING = 11, 12
+# Turning to the next leg of a sequence (`legs`).
+TURNING = 13
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
@@ -283,17 +284,6 @@ stop_steps    whole  the step at which to pause
 stop_segments whole  the number of segments at which to pause
 """)
 
-JOBS = documented("""
-value        real   where the alpha of the row goes
-shift        real   the offset of the polyline of a row that is released
-row          whole  the row that moves
-begun        whole  whether its move has begun
-piece        whole  the piece onto which it is released; -1 if it is held
-actives      whole  of the base: how many coordinates are in the factor
-dependents   whole  of the base: how many are dependent
-logged       whole  where the log of changes since the base begins
-""")
-
 
 class Form(NamedTuple):
     """The quadratic form: rows of Q (``store[slot[i]]``), or features, dense or in CSR form."""
@@ -402,37 +392,6 @@ class Record(NamedTuple):
     jump: Any
 
 
-class Base(NamedTuple):
-    """The point to which a fork returns (`homotopy.tracker.forking`), its factor and polylines, and
-    the move to be made."""
-
-    u: Any
-    alpha: Any
-    w: Any
-    b: Any
-    piece: Any
-    place: Any
-    dependent: Any
-    miss: Any
-    factor: Any
-    half: Any
-    index: Any
-    slope: Any
-    corner: Any
-    jobs: Any
-
-
-def no_base() -> Base:
-    """Return an empty base."""
-    real, whole, table = np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 0))
-    reals = dict.fromkeys(("u", "alpha", "w", "b", "miss"), real)
-    wholes = dict.fromkeys(("piece", "place", "dependent", "index"), whole)
-    tables = dict.fromkeys(("factor", "half"), table)
-    polylines = {"slope": SLOPE, "corner": CORNER}
-    empty = {name: records(np.zeros((0, 0), kind)) for name, kind in polylines.items()}
-    return Base(**reals, **wholes, **tables, **empty, jobs=records(np.zeros(1, JOBS)))
-
-
 class Scalars(NamedTuple):
     """The records of single numbers, each an array of one."""
 
@@ -463,6 +422,7 @@ class Arrays(NamedTuple):
     window: Any
     record: Any
     base: Any
+    legs: Any
 
 
 class Core(NamedTuple):
@@ -476,6 +436,7 @@ class Core(NamedTuple):
     window: Any
     record: Any
     base: Any
+    legs: Any
     route: Any
     fixed: Any
     sizes: Any

@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from homotopy.model import Problem
-from homotopy.tracker import state
+from homotopy.tracker import state, tasks
 from homotopy.tracker.outcomes import (
     Arrived,
     Failed,
@@ -34,6 +35,7 @@ from homotopy.tracker.settling import Settling
 
 __all__ = ["Tracker"]
 
+Array = npt.NDArray[np.float64]
 
 OUTCOMES: dict[int, Outcome] = {
     state.ARRIVED: Arrived(),
@@ -99,6 +101,22 @@ class Tracker(Settling):
         self.refresh()
         self.doubt = float(sizes.bound)
         return bool(self.off <= self.tolerances.repair and not np.any(self.side))
+
+    def run_legs(self, corner: Array, target: Array, scale: Array) -> tuple[tasks.Legs, int]:
+        """Follow legs one after another from the present point (`homotopy.tracker.legs`); return
+        what was noted of them, and how many are complete."""
+        cursor, jumping = self.cursor, self.jumping
+        self.legs = legs = tasks.legs_of(corner, target, scale, self._interval())
+        self.polylines = self.model_polylines
+        cursor.entries = cursor.segments = cursor.logged = cursor.jumps = cursor.open = 0
+        cursor.stop_steps = cursor.stop_segments = np.iinfo(np.int64).max
+        jumping.crossings, jumping.in_jump = 0, state.TURNING
+        code = self._call()
+        while code in (state.FULL, state.RECORD_FULL):
+            self.make_room(code)
+            code = self._call()
+        jumping.in_jump, self.legs = state.ON_WAY, tasks.no_legs()
+        return legs, int(legs.plan.leg[0])
 
     def rewind_jump(self) -> None:
         """Go back to the beginning of the present jump, before any coordinate flipped."""

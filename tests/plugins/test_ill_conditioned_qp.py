@@ -15,8 +15,8 @@ import pytest
 from homotopy import Homotopy, LossModel, TraceError
 from homotopy.path import Path
 from homotopy_plugins import ParametricQP
-from homotopy_plugins.models import parametric_qp
-from homotopy_plugins.models.parametric_qp import FAR
+from homotopy_plugins.programs import places
+from homotopy_plugins.programs.places import FAR
 
 Array = npt.NDArray[np.float64]
 PLACES = np.linspace(0.0, 1.0, 20)
@@ -117,7 +117,7 @@ def test_no_wrong_path_is_certified(seeds: range) -> None:
 
 def test_without_far_directions_the_stated_program_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     """x read off the multipliers alone leaves its bounds, and only the stated program shows it."""
-    monkeypatch.setattr(parametric_qp, "FAR", np.inf)
+    monkeypatch.setattr(places, "FAR", np.inf)
     program = Program.draw(OFF)
     with pytest.raises(TraceError):
         Homotopy(program.model()).trace()

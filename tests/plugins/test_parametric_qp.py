@@ -387,6 +387,105 @@ def test_a_sequence_may_change_what_is_an_equation() -> None:
     assert paths[2].model.active_rows(paths[2], 0.5)["equal"].tolist() == [3]  # type: ignore[attr-defined]
 
 
+def control(seed: int, count: int, n: int = 6, m: int = 4) -> tuple[Array, Array, list[Any]]:
+    """Programs one after another, as a controller solves them: g, lbA and ubA move."""
+    rng = np.random.default_rng(seed)
+    F, A = rng.normal(size=(n, n)), rng.normal(size=(m, n))
+    room = rng.uniform(0.2, 1.0, (count, m))
+    programs: list[Any] = [{"g": rng.normal(size=n), "lbA": -r, "ubA": r} for r in room]
+    programs[0] |= {"lb": -0.5, "ub": 0.5}
+    return F.T @ F + 0.1 * np.eye(n), A, programs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_programs_known_beforehand_and_one_by_one_give_the_same_paths(seed: int) -> None:
+    H, A, programs = control(seed, 90)
+    # What one does not mention stays; a bound may be one number for all.
+    programs[40] = {"g": programs[40]["g"]}
+    programs[41] = {"lb": -0.3, "ubA": 2.0}
+    known = list(ParametricQP.sequence(H, programs, A=A))
+    met = list(ParametricQP.sequence(H, iter(programs), A=A))
+    assert len(known) == len(met) == 89
+    for one, other in zip(known, met, strict=True):
+        assert one.certify().ok
+        assert other.certify().ok
+        for t in (0.0, 0.5, 1.0):
+            assert one.solution(t) == pytest.approx(other.solution(t), abs=1e-10)
+    for before, after in itertools.pairwise(known):
+        assert before.solution(1.0) == pytest.approx(after.solution(0.0), abs=1e-12)
+
+
+def test_few_programs_of_a_sequence_are_traced_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[Any] = []
+    own = Homotopy._run
+    monkeypatch.setattr(
+        Homotopy, "_run", lambda self, *given: begun.append(self.model) or own(self, *given)
+    )
+    H, A, programs = control(7, 150)
+    for source in (programs, iter(programs)):
+        assert all(path.complete for path in ParametricQP.sequence(H, source, A=A))
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"g": [0.0, np.nan, 0.0, 0.0, 0.0, 0.0]}, r"g\[1\] is nan"),
+        ({"ubA": [1.0, 1.0]}, "ubA must be 4 numbers"),
+        ({"price": 1.0}, "'price' is none of the vectors"),
+        ({"lb": 1e200}, "lb holds numbers of size 1e\\+200"),
+        ({"lb": -np.inf}, r"lb\[0\] moves from -0.5 to -inf"),
+        ({"lbA": 3.0, "ubA": -3.0}, "infeasible"),
+    ],
+)
+def test_a_wrong_program_is_named_after_the_paths_before_it(
+    wrong: dict[str, Any], message: str
+) -> None:
+    H, A, programs = control(1, 12)
+    programs[5] = wrong
+    paths = ParametricQP.sequence(H, programs, A=A)
+    before = list(itertools.islice(paths, 4))
+    assert all(path.certify().ok for path in before)
+    with pytest.raises((DataError, ModelError, TraceError), match=message):
+        next(paths)
+
+
+def test_sequences_of_programs_with_equations_and_rows_that_these_fix() -> None:
+    rng = np.random.default_rng(5)
+    A = np.vstack([[1.0, 1.0, 0.0, 0.0], [2.0, 2.0, 0.0, 0.0], rng.normal(size=(2, 4))])
+    programs = []
+    for total in rng.uniform(-0.5, 0.5, 9):
+        side = rng.uniform(0.5, 1.0, 2)
+        programs.append(
+            {
+                "g": rng.normal(size=4),
+                "lbA": np.array([total, -3.0, *-side]),
+                "ubA": np.array([total, 3.0, *side]),
+            }
+        )
+    for path, goal in zip(
+        ParametricQP.sequence(np.eye(4), programs, A=A), programs[1:], strict=True
+    ):
+        assert path.certify().ok
+        assert path.solution(1.0)[:2].sum() == pytest.approx(goal["lbA"][0], abs=1e-12)
+        alone = Homotopy(ParametricQP(np.eye(4), A=A, **goal)).trace()
+        assert path.solution(1.0) == pytest.approx(alone.solution(0.0), abs=1e-10)
+
+
+def test_sequences_with_directions_in_which_the_form_hardly_bends() -> None:
+    rng = np.random.default_rng(6)
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    H = turn @ np.diag([1.0, 0.5, 1e-8, 1e-9]) @ turn.T
+    programs: list[Any] = [{"g": g} for g in rng.normal(size=(8, 4))]
+    programs[0] |= {"lb": -1.0, "ub": 1.0}
+    for path, goal in zip(ParametricQP.sequence(H, programs), programs[1:], strict=True):
+        assert path.certify().ok
+        alone = Homotopy(ParametricQP(H, lb=-1.0, ub=1.0, **goal)).trace()
+        assert path.solution(1.0) == pytest.approx(alone.solution(0.0), abs=1e-7)
+
+
 def test_sequences_refuse_what_they_do_not_know() -> None:
     with pytest.raises(ModelError, match="must have a vector 'g'"):
         next(ParametricQP.sequence(I2, [{"lb": 0.0}]))

@@ -31,22 +31,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Self
 
-import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-from scipy.optimize import linprog
 
 from homotopy import (
     Affine,
     DataError,
-    DenseGram,
-    Gram,
     Jump,
     Knot,
-    LinearGram,
+    Legs,
     LossModel,
     ModelError,
     Path,
@@ -56,43 +52,37 @@ from homotopy import (
     Slope,
 )
 from homotopy_plugins.kernels.checks import check_size, matrix
+from homotopy_plugins.programs import (
+    MISSING,
+    Forces,
+    Places,
+    Shape,
+    at,
+    bounds_of,
+    crossed_bounds,
+    finite,
+    last_bounded,
+    last_feasible,
+    lengths,
+    line,
+    places_ahead,
+)
 
 __all__ = ["ParametricQP"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-Line = tuple[Array, Array]
 
 VECTORS = ("g", "lb", "ub", "lbA", "ubA")
-MISSING = {"lb": -np.inf, "ub": np.inf, "lbA": -np.inf, "ubA": np.inf}
-# In variables scaled to a diagonal of ones: curvature below the first number is none, and pivots
-# above the second leave no doubt.
-FLAT, STEEP = 1e-12, 1e-4
-# Equations and directions that differ from a combination of others by no more are the same.
-DEPENDENT = 1e-11
-# Two bounds this near to each other, in parts of their size, are one number.
-SAME = 1e-14
-# Where H alone would take x this many times further than its bounds are, a direction is far.  Below
-# that x loses as many digits, five of sixteen; each far direction costs a border column.
-FAR = 1e5
-# No more than this is allowed for numbers of which x is a difference.
-REACH = 1000.0
-# The alpha of a far direction is moved away from 0 by this part of all forces, and its equation
-# with it: 1e-8 of that is their rounding.
-HELD = 1e-6
-# That part may be off by this factor.
-RIGHT = 10.0
-# What sums leave of their terms where they should be 0.
-ROUNDING = 1e-14
 # Rows named in a message at most.
 NAMED = 6
-# A linear program finds t to within the first number; smaller multipliers are rounding.
-NEARBY, PRESSING = 1e-6, 1e-9
+# A linear program finds t to within this.
+NEARBY = 1e-6
 # A multiplier is none where it is no more than this part of all forces.
 IDLE = 1e-8
-# What an equation that follows from others may be off by, in parts of its terms.
-AGREES = 1e-9
+# Programs known beforehand that are traced in one run.
+BLOCK = 64
 
 
 class ParametricQP(LossModel):
@@ -165,7 +155,7 @@ class ParametricQP(LossModel):
             raise DataError(f"{name}: lbA and ubA bound the rows of A, and there is no A")
         self.H, self.A = 0.5 * (form + form.T), rows
         self._vectors: dict[str, Array] = {}
-        self._shape: _Shape | None = None
+        self._shape: Shape | None = None
         self._held_by = 0.0
         self._take({"g": g, "lb": lb, "ub": ub, "lbA": lbA, "ubA": ubA})
 
@@ -176,118 +166,58 @@ class ParametricQP(LossModel):
             count = self.A.shape[key in ("g", "lb", "ub")]
             self._vectors[key] = _ends(value, count, key, name)
         low, high = self._bounds()
-        size = np.maximum(np.abs(low), np.abs(high))
-        with np.errstate(invalid="ignore"):
-            near = np.isfinite(size) & (np.abs(high - low) <= SAME * size)
-        crossed = (low > high) & ~near
+        same, crossed = crossed_bounds(low, high)
         if np.any(crossed[0]):
             i = int(np.argmax(crossed[0]))
             raise DataError(
                 f"{name}: infeasible at t=0: {self._row(i)} must be at least {low[0, i]:g} and at "
                 f"most {high[0, i]:g}"
             )
-        equal = np.asarray(near.all(axis=0))
+        equal = np.asarray(same.all(axis=0))
         met = ~equal & (np.isfinite(low[0]) | np.isfinite(high[0]))
         # Bounds that pass each other are two coordinates with one bound each.
         twice = np.flatnonzero(met & crossed[1])
         index = np.concatenate([np.flatnonzero(met), twice])
-        if self._shape is None or not self._shape.fits(equal, index):
-            self._shape = _Shape.of(self.H, self.A, equal, index, name)
-        far, factor = self._far(self._shape, low, high)
-        if np.any(far) and self._shape.factor == 1.0:
-            even = _Shape.of(self.H, self.A, equal, index, name, None, factor)
-            far, factor = self._far(even, low, high)
-            self._shape = _Shape.of(self.H, self.A, equal, index, name, far, factor)
-        elif np.any(far & ~self._shape.far):
-            far, factor = far | self._shape.far, self._shape.factor
-            self._shape = _Shape.of(self.H, self.A, equal, index, name, far, factor)
-        self._place(self._shape, low, high, twice.size)
+        shape = self._shape
+        if shape is None or not shape.fits(equal, index):
+            shape = Shape.of(self.H, self.A, equal, index, name)
+        forces = Forces.of(shape, self._vectors)
+        (far,), (factor,) = forces.the_far()
+        if np.any(far) and shape.factor == 1.0:
+            even = Shape.of(self.H, self.A, equal, index, name, None, factor)
+            (far,), (factor,) = Forces.of(even, self._vectors).the_far()
+            shape = Shape.of(self.H, self.A, equal, index, name, far, factor)
+        elif np.any(far & ~shape.far):
+            shape = Shape.of(self.H, self.A, equal, index, name, far | shape.far, shape.factor)
+        if shape is not forces.shape:
+            forces = Forces.of(shape, self._vectors)
+        self._refuse(forces)
+        self._shape = shape
+        self._use(Places.of(forces, self._held_by, twice.size), 0)
 
-    def _far(self, shape: _Shape, low: Array, high: Array) -> tuple[Mask, float]:
-        """The directions along which H alone would take x far beyond where its bounds are, and the
-        factor of all units with which forces and x are of one size."""
-        values = shape.curves[0]
-        if shape.index.size == 0:
-            return np.zeros(values.size, np.bool_), shape.factor
-        point = 0.5 * (low[:, shape.equal] + high[:, shape.equal]) @ shape.solve.T
-        slant = self._vectors["g"] / shape.unit + point @ shape.bend
-        # (Multipliers are as large as all forces, whatever their part along a direction is.)
-        near = self._near(shape, low, high, point, slant)
-        pull = max(float(_lengths(slant).max()), near * float(values.max(initial=0.0)))
-        if not near > 0.0:
-            return np.zeros(values.size, np.bool_), shape.factor
-        far = np.asarray((values > 0.0) & (pull > FAR * near * values))
-        return far, shape.factor * float(np.sqrt(pull / near))
-
-    def _near(self, shape: _Shape, low: Array, high: Array, point: Array, slant: Array) -> float:
-        """How long x is, in scaled variables, as far as its bounds and equations tell; without any
-        that is not 0, a step down the steepest direction."""
-        places = np.abs(np.stack([low, high])[:, :, shape.index] / shape.length)
-        places = places[np.isfinite(places) & (places > 0.0)]
-        near = max(float(np.median(places)) if places.size else 0.0, float(_lengths(point).max()))
-        if near > 0.0:
-            return near
-        steepest = float(np.abs(shape.curves[0]).max(initial=0.0))
-        return float(_lengths(slant).max()) / steepest if steepest > 0.0 else 0.0
-
-    def _place(self, shape: _Shape, low: Array, high: Array, twice: int) -> None:
-        """Corners and targets; the last `twice` coordinates are upper bounds of earlier ones."""
-        fixed = 0.5 * (low[:, shape.equal] + high[:, shape.equal])
-        self._point = fixed @ shape.solve.T
-        slant = self._vectors["g"] / shape.unit + self._point @ shape.bend
-        self._refuse(shape, fixed, slant)
-        self._size = self._near(shape, low, high, self._point, slant)
-        self._shift = slant @ shape.root
-        move = self._shift @ shape.features.T - self._point @ shape.rows.T
-        terms = _lengths(self._shift) * _lengths(shape.features).T
-        terms += _lengths(self._point) * _lengths(shape.rows).T
-        low, high = (_sum(v[:, shape.index] / shape.length, move, terms) for v in (low, high))
-        # Rows that the equations leave no freedom, and that hold: nothing meets them.
-        slack = AGREES * terms
-        idle = shape.still & np.all((low <= slack) & (high >= -slack), axis=0)
-        low[:, idle], high[:, idle] = -np.inf, np.inf
-        first = shape.index.size - twice
-        high[:, :first][:, np.isin(shape.index[:first], shape.index[first:])] = np.inf
-        low[:, first:] = -np.inf
-        # Far directions meet nothing; without rows the engine wants a coordinate all the same.
-        idle = np.full((2, shape.gram.size - shape.index.size), np.inf)
-        low, high = np.hstack([low, -idle]), np.hstack([high, idle])
-        self._low, self._high = _line(low), _line(high)
-        self._bends = np.concatenate([np.zeros(first + twice), shape.weights])
-        # What is left of alpha there after all forces cancel is known to the rounding of these.
-        forces = max(
-            float(_lengths(slant).max()), self._size * float(shape.curves[0].max(initial=0.0))
-        )
-        # How much larger the numbers are that x is a difference of, along what is not far.
-        bends = shape.curves[0][(shape.curves[0] > 0.0) & ~shape.far]
-        least = self._size * float(bends.min(initial=np.inf))
-        self._reach = min(max(1.0, forces / least), REACH) if 0.0 < least < np.inf else 1.0
-        # The same number as in the program before, where it is still about right: then alpha is
-        # the same there as well, and the next path can go on from it at once.
-        held, before = HELD * forces, self._held_by
-        self._held_by = before if held / RIGHT <= before <= held * RIGHT else held
-        self._held = np.where(self._bends > 0.0, self._held_by, 0.0)
-        self._wall = np.where(self._bends > 0.0, 0.0, np.inf)
+    def _use(self, places: Places, leg: int) -> None:
+        """Take the numbers of one leg."""
+        shape, ends = places.shape, slice(leg, leg + 2)
+        self._vectors = {name: values[ends] for name, values in places.vectors.items()}
+        self._point, self._shift = places.point[ends], places.shift[ends]
+        self._low, self._high = places.low[ends], places.high[ends]
+        self._size, self._reach = float(places.size[leg]), float(places.reach[leg])
+        self._held_by = float(places.held[leg])
         self.gram, self.border = shape.gram, shape.border
         if shape.border is not None:
-            size = _lengths(slant) * np.linalg.norm(shape.null, axis=0)
-            target = _clean(slant @ shape.null, np.where(shape.bent > 0.0, 0.0, 100.0 * size))
-            target = target + np.where(shape.bent > 0.0, self._held_by, 0.0)
-            self.border_target = Affine(target[0], target[1] - target[0])
+            first, last = places.target[ends]
+            self.border_target = Affine(first, last - first)
 
-    def _refuse(self, shape: _Shape, fixed: Array, slant: Array) -> None:
-        """Equations without a solution, and directions along which nothing ever stops x."""
-        name = type(self).__name__
-        off = np.abs(self._point @ shape.equations.T - fixed)
-        terms = _lengths(self._point) * _lengths(shape.equations).T + np.abs(fixed)
-        wrong = off > AGREES * terms
+    def _refuse(self, forces: Forces) -> None:
+        """Refuse equations without a solution, and directions along which nothing ever stops x."""
+        name, shape = type(self).__name__, forces.shape
+        wrong, falls = forces.contradicted()
         if np.any(wrong):
             i = int(np.flatnonzero(shape.equal)[np.argmax(wrong.any(axis=0))])
             raise DataError(
                 f"{name}: infeasible {_from(wrong)}: the equation of {self._row(i)} contradicts "
                 "the other equations"
             )
-        falls = np.abs(slant @ shape.loose) > AGREES * _lengths(slant)
         if np.any(falls):
             along = shape.loose[:, int(np.argmax(falls.any(axis=0)))] / shape.unit
             j = int(np.argmax(np.abs(along)))
@@ -297,12 +227,14 @@ class ParametricQP(LossModel):
             )
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
+        bends, low, high = self._bends, line(self._low), line(self._high)
+        held, wall = np.where(bends > 0.0, self._held_by, 0.0), np.where(bends > 0.0, 0.0, np.inf)
         return (
-            Slope("below", self._held + self._wall, curvature=self._bends),
-            Knot("lower", self._low[0] + t * self._low[1]),
-            Slope("inside", self._held, curvature=self._bends),
-            Knot("upper", self._high[0] + t * self._high[1]),
-            Slope("above", self._held - self._wall, curvature=self._bends),
+            Slope("below", held + wall, curvature=bends),
+            Knot("lower", low[0] + t * low[1]),
+            Slope("inside", held, curvature=bends),
+            Knot("upper", high[0] + t * high[1]),
+            Slope("above", held - wall, curvature=bends),
         )
 
     def solution(self, t: float, alpha: Array, b: Array) -> Array:
@@ -312,17 +244,17 @@ class ParametricQP(LossModel):
     def _solutions(self, t: Array, alpha: Array, b: Array) -> Array:
         """x at each t, one row for each."""
         shape, t = self._made, t[:, None]
-        inner = alpha[:, : shape.index.size] @ shape.features - _at(self._shift, t)
-        scaled = _at(self._point, t) + inner @ shape.root.T + b @ shape.null.T
+        inner = alpha[:, : shape.index.size] @ shape.features - at(self._shift, t)
+        scaled = at(self._point, t) + inner @ shape.root.T + b @ shape.null.T
         return np.asarray(scaled / shape.unit)
 
     def loss_origin(self, t: float) -> Array:
-        low, high = (line[0] + t * line[1] for line in (self._low, self._high))
+        low, high = (v[0] + t * v[1] for v in (line(self._low), line(self._high)))
         return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
 
     def objective_constant(self, t: float) -> float:
-        point, shift = _at(self._point, t) / self._made.unit, _at(self._shift, t)
-        own = 0.5 * point @ self.H @ point + _at(self._vectors["g"], t) @ point
+        point, shift = at(self._point, t) / self._made.unit, at(self._shift, t)
+        own = 0.5 * point @ self.H @ point + at(self._vectors["g"], t) @ point
         return float(own - 0.5 * shift @ shift)
 
     # ------------------------------------------------------------------ reading a path
@@ -348,7 +280,7 @@ class ParametricQP(LossModel):
         shape, n = self._made, self.H.shape[0]
         y = np.zeros((t.size, sum(self.A.shape)))
         np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
-        force = x @ self.H + _at(self._vectors["g"], t[:, None])
+        force = x @ self.H + at(self._vectors["g"], t[:, None])
         y[:, shape.equal] = ((force - y[:, :n] - y[:, n:] @ self.A) / shape.unit) @ shape.solve
         return y
 
@@ -360,17 +292,17 @@ class ParametricQP(LossModel):
         x = self._solutions(t, alpha, b)
         y = self._multipliers(t, x, alpha)
         column = t[:, None]
-        g, (low, high) = _at(self._vectors["g"], column), (_at(v, column) for v in self._bounds())
+        g, (low, high) = at(self._vectors["g"], column), (at(v, column) for v in self._bounds())
         rows = np.vstack([np.eye(n), self.A])
         # Sizes of x and of forces in scaled variables, in which lengths make sense.
-        pull = _lengths(g / unit)
+        pull = lengths(g / unit)
         stretch = np.linalg.norm(rows / unit, axis=1)
         steepest = float(np.linalg.norm(self._made.bend, 2))
-        long = _lengths(x * unit)
+        long = lengths(x * unit)
         forces = steepest * long + pull + np.abs(y) @ stretch[:, None]
         value = x @ rows.T
         terms = np.abs(x) @ np.abs(rows).T + np.maximum(
-            *(_at(np.abs(_finite(v)), column) for v in self._bounds())
+            *(at(np.abs(finite(v)), column) for v in self._bounds())
         )
         others = stretch * self._size * self._reach
         others = np.broadcast_to(others, value.shape)
@@ -392,7 +324,7 @@ class ParametricQP(LossModel):
         known = {name: np.sort(shape.index[parts[name]]) for name in ("lower", "upper")}
         return known | {"equal": np.flatnonzero(shape.equal)}
 
-    def _of(self, path: Path) -> _Shape:
+    def _of(self, path: Path) -> Shape:
         if not isinstance(path, Path) or path.model is not self:
             raise PathError(f"{type(self).__name__}: that path is of another model; ask path.model")
         return self._made
@@ -409,7 +341,7 @@ class ParametricQP(LossModel):
             )
         other = copy.copy(self)
         other._vectors = {name: ends[[1, 1]] for name, ends in self._vectors.items()}
-        last = {name: ends[1] for name, ends in self._vectors.items()}
+        last = self._last()
         new = {name: v for name, v in vectors.items() if not np.array_equal(v, last[name])}
         other._take({name: (last[name], value) for name, value in new.items()})
         return other
@@ -443,12 +375,41 @@ class ParametricQP(LossModel):
         first = _program(next(given, {}), cls.__name__)
         if "g" not in first:
             raise ModelError(f"{cls.__name__}: the first of the programs must have a vector 'g'")
-        model, path, legs = cls(H, A=A, **first), None, PathSequence(**options)
-        for vectors in (_program(each, cls.__name__) for each in given):
-            last, model = model, model.following(**vectors)
-            start = None if path is None or last._shape is model._shape else model.start_at(path)
-            path = legs.trace(model, start=start)
-            yield path
+        model, sequence = cls(H, A=A, **first), PathSequence(**options)
+        path: Path | None = None
+        # Programs that come one by one are answered one by one.
+        count = BLOCK if isinstance(programs, Sequence) else 1
+        while block := [_program(each, cls.__name__) for each in islice(given, count)]:
+            while block:
+                places = places_ahead(model._made, model._last(), block, model._held_by)
+                if places is None:
+                    last, model = model, model.following(**block[0])
+                    start = None if last._shape is model._shape else model._start_after(path)
+                    path = sequence.trace(model, start=start)
+                    yield path
+                    block = block[1:]
+                    continue
+                for path in sequence.trace_legs(model._legs(places)):
+                    yield path
+                model, block = model._on(places, places.size.size - 1), block[places.size.size :]
+
+    def _last(self) -> dict[str, Array]:
+        """The vectors at the end, t = 1."""
+        return {name: ends[1] for name, ends in self._vectors.items()}
+
+    def _on(self, places: Places, leg: int) -> Self:
+        """The model of one leg."""
+        other = copy.copy(self)
+        other._use(places, leg)
+        return other
+
+    def _legs(self, places: Places) -> Legs:
+        """The models from place to place for the engine."""
+        corners = np.stack([places.low, places.high], axis=2)
+        return Legs(corners, places.target, lambda leg: self._on(places, leg))
+
+    def _start_after(self, path: Path | None) -> Any:
+        return None if path is None else self.start_at(path)
 
     def start_at(self, path: Path, t: float = 1.0) -> Any:
         """What to hand to ``Homotopy.trace(start=...)`` to begin at `t` of the path of another
@@ -472,7 +433,7 @@ class ParametricQP(LossModel):
         moved = path.solution(t) * shape.unit - self._point[0]
         count = int(shape.far.sum())
         bent = (shape.bent * (moved @ shape.null))[shape.bent.size - count :]
-        alpha[shape.index.size :][:count] = self._held[shape.index.size :][:count] - bent
+        alpha[shape.index.size :][:count] = self._held_by - bent
         return alpha
 
     # ------------------------------------------------------------------ where there is no optimum
@@ -481,7 +442,7 @@ class ParametricQP(LossModel):
         """Why there is none beyond `t`: rows that contradict each other, or a free fall."""
         place = "at t=0" if t <= 0.0 else f"from t={t:.10g} on"
         rows = np.vstack([np.eye(self.H.shape[0]), self.A])
-        last, pressing = _last_feasible(rows, *self._bounds())
+        last, pressing = last_feasible(rows, *self._bounds())
         if last <= t + NEARBY:
             named = [self._row(i) for i in pressing]
             if len(named) == 1:
@@ -490,7 +451,7 @@ class ParametricQP(LossModel):
                 named = [*named[: NAMED - 1], f"{len(named) - NAMED + 1} more"]
             listed = f"{', '.join(named[:-1])} and {named[-1]}"
             return f"infeasible {place}: {listed} contradict each other"
-        if _last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
+        if last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
             return f"unbounded {place}: the objective falls for ever; add bounds, or a little to H"
         return None
 
@@ -503,196 +464,23 @@ class ParametricQP(LossModel):
     # ------------------------------------------------------------------ inside
 
     @property
-    def _made(self) -> _Shape:
+    def _made(self) -> Shape:
         assert self._shape is not None
         return self._shape
 
+    @property
+    def _bends(self) -> Array:
+        """The curvature of each coordinate's loss."""
+        shape = self._made
+        return np.concatenate([np.zeros(shape.index.size), shape.weights])
+
     def _bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds of all rows at both ends, (2, n + m)."""
-        ends = self._vectors
-        return np.hstack([ends["lb"], ends["lbA"]]), np.hstack([ends["ub"], ends["ubA"]])
+        return bounds_of(self._vectors)
 
     def _row(self, i: int) -> str:
         n = self.H.shape[0]
         return f"x[{i}]" if i < n else f"row {i - n} of A"
-
-
-@attrs.frozen(eq=False)
-class _Shape:
-    """What H and A decide, given which rows are equations (`equal`) and which are met (`index`).
-
-    All of it in scaled variables ``unit * x``, in which H is `bend`:
-    ``unit * x = solve @ (right sides) + root @ (w - c) + null @ b``, and with `rows` divided by
-    their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
-    rows that the equations fix.  `curves` are the curvatures and directions that the equations
-    leave; those marked in `far` are columns of `null`, at its end, with their curvature in `bent`,
-    and a coordinate each.  `factor` is what all units were multiplied by.
-    """
-
-    equal: Mask
-    index: Index
-    unit: Array
-    bend: Array
-    equations: Array
-    solve: Array
-    rows: Array
-    length: Array
-    root: Array
-    null: Array
-    loose: Array
-    features: Array
-    still: Mask
-    gram: Gram
-    border: Array | None
-    curves: tuple[Array, Array]
-    far: Mask
-    bent: Array
-    weights: Array
-    factor: float
-
-    @classmethod
-    def of(
-        cls,
-        H: Array,
-        A: Array,
-        equal: Mask,
-        index: Index,
-        name: str,
-        far: Mask | None = None,
-        factor: float = 1.0,
-    ) -> _Shape:
-        n = H.shape[0]
-        every = np.vstack([np.eye(n), A])
-        # Variables scaled so that H has a diagonal of ones; those without curvature by their rows.
-        unit = np.sqrt(np.maximum(np.diagonal(H), 0.0))
-        reach = np.abs(every[np.unique(index)]).max(axis=0, initial=0.0)
-        reach = np.where(reach > 0.0, reach, 1.0)
-        if factor != 1.0:
-            # Among far directions x is of one size in all variables, with curvature or without.
-            bent = unit > 0.0
-            reach = reach * np.exp(np.mean(np.log(factor * unit[bent] / reach[bent]))) / factor
-        unit = factor * np.where(unit > 0.0, unit, reach)
-        rows, equations = every[index] / unit, every[equal] / unit
-        solve, free = _solved(equations)
-        bend = H / np.outer(unit, unit)
-        values, along = _curves(free.T @ bend @ free, factor**-2.0, name)
-        far = np.zeros(values.size, np.bool_) if far is None else far
-        # (A plain factor is nearer to the numbers given than eigenvectors are.)
-        plain = None if np.any(far) else _factor(free.T @ bend @ free)
-        stays = (values > 0.0) & ~far
-        root = along[:, stays] / np.sqrt(values[stays]) if plain is None else plain
-        root, null, long = free @ root, free @ along[:, values == 0.0], free @ along[:, far]
-        length = np.linalg.norm(rows, axis=1)
-        length = np.where(length > 0.0, length, 1.0)
-        rows = rows / length[:, None]
-        still = np.linalg.norm(rows @ free, axis=1) <= DEPENDENT
-        null, loose = _met(rows, null)
-        features, border = (
-            _clean(rows @ part, np.linalg.norm(part, axis=0)) for part in (root, null)
-        )
-        features[still], border[still] = 0.0, 0.0
-        # A far direction is a column of the border, and its curvature the loss of a coordinate.
-        count = int(far.sum())
-        meets = _clean(rows @ long, np.ones(count))
-        meets[still] = 0.0
-        border = np.vstack(
-            [np.hstack([border, meets]), np.eye(count, border.shape[1] + count, border.shape[1])]
-        )
-        features = np.vstack([features, np.zeros((count, features.shape[1]))])
-        size = max(index.size + count, 1)
-        return cls(
-            equal=equal,
-            index=index,
-            unit=unit,
-            bend=bend,
-            equations=equations,
-            solve=solve,
-            rows=rows,
-            length=length,
-            root=root,
-            null=np.hstack([null, long]),
-            loose=loose,
-            features=features[: index.size],
-            still=still,
-            gram=LinearGram(features) if features.size else DenseGram(np.zeros((size, size))),
-            border=border if border.shape[1] else None,
-            curves=(values, free @ along),
-            far=far,
-            bent=np.concatenate([np.zeros(null.shape[1]), values[far]]),
-            weights=np.concatenate([values[far], np.zeros(size - index.size - count)]),
-            factor=factor,
-        )
-
-    def fits(self, equal: Mask, index: Index) -> bool:
-        """Whether it is the shape for these equations and rows."""
-        return np.array_equal(self.equal, equal) and np.array_equal(self.index, index)
-
-
-def _solved(equations: Array) -> tuple[Array, Array]:
-    """S and Z: S e is the solution of least norm of ``E x = e`` (of independent equations among
-    them), Z a basis of ``E x = 0``."""
-    count, n = equations.shape
-    length = np.linalg.norm(equations, axis=1)
-    length = np.where(length > 0.0, length, 1.0)
-    if count == 0:
-        return np.zeros((n, 0)), np.eye(n)
-    Q, upper, order = scipy.linalg.qr((equations / length[:, None]).T, pivoting=True)
-    rank = int(np.sum(np.abs(np.diagonal(upper)) > DEPENDENT))
-    chosen = order[:rank]
-    solve = np.zeros((n, count))
-    inverse = scipy.linalg.solve_triangular(upper[:rank, :rank], Q[:, :rank].T)
-    solve[:, chosen] = inverse.T / length[chosen]
-    return solve, Q[:, rank:]
-
-
-def _factor(bend: Array) -> Array | None:
-    """R with ``R'MR = 1`` where M is definite beyond doubt."""
-    k = bend.shape[0]
-    if k == 0:
-        return bend
-    try:
-        lower = np.linalg.cholesky(bend)
-    except np.linalg.LinAlgError:
-        return None
-    if float(np.diagonal(lower).min()) ** 2 <= STEEP * float(np.diagonal(lower).max()) ** 2:
-        return None
-    inverse = scipy.linalg.solve_triangular(lower, np.eye(k), lower=True)
-    return np.asarray(inverse.T)
-
-
-def _curves(bend: Array, usual: float, name: str) -> tuple[Array, Array]:
-    """Curvatures of a semidefinite M with a diagonal of `usual` or 0, 0 where there is none but
-    rounding, and their directions."""
-    if not bend.size:
-        return np.zeros(0), bend
-    values, vectors = np.linalg.eigh(bend)
-    most = max(float(np.abs(values).max()), 1e-300)
-    if values[0] < -1e-9 * most:
-        raise ModelError(
-            f"{name}: H is not positive semidefinite (scaled to a diagonal of ones it has the "
-            f"curvature {values[0]:.3g}): the program is not convex"
-        )
-    return np.where(values > FLAT * max(most, usual), values, 0.0), vectors
-
-
-def _met(rows: Array, null: Array) -> tuple[Array, Array]:
-    """Directions of `null` that `rows` of length one meet, and those that none meets.
-
-    Of the former each is met by one of as many chosen rows and by none of the others, so that few
-    numbers of the border are sums that ought to be 0.
-    """
-    _, values, turn = np.linalg.svd(rows @ null)
-    held = int(np.sum(values > DEPENDENT))
-    met, loose = null @ turn[:held].T, null @ turn[held:].T
-    if held:
-        order = scipy.linalg.qr((rows @ met).T, mode="r", pivoting=True)[1]
-        met = scipy.linalg.solve((rows @ met)[order[:held]].T, met.T).T
-    return met, loose
-
-
-def _clean(values: Array, size: Array) -> Array:
-    """`values` without what is but the rounding of terms of this size."""
-    return np.where(np.abs(values) <= ROUNDING * size, 0.0, values)
 
 
 # ---------------------------------------------------------------------- input
@@ -746,71 +534,5 @@ def _ends(value: Any, count: int, what: str, name: str) -> Array:
     return ends
 
 
-def _lengths(rows: Array) -> Array:
-    return np.asarray(np.linalg.norm(rows, axis=1, keepdims=True))
-
-
-def _sum(bound: Array, move: Array, terms: Array) -> Array:
-    """``bound + move``, and 0 where that is but the rounding of `terms` and the bound."""
-    total = bound + move
-    rounding = np.isfinite(bound) & (np.abs(total) <= ROUNDING * (np.abs(bound) + terms))
-    return np.where(rounding, 0.0, total)
-
-
-def _line(ends: Array) -> Line:
-    """Value at 0 and rate; what is infinite does not move."""
-    moves = np.isfinite(ends[0])
-    return ends[0], np.where(moves, ends[1] - np.where(moves, ends[0], 0.0), 0.0)
-
-
-def _at(ends: Array, t: Any) -> Array:
-    """Affine in t; what is infinite stays."""
-    first, last = _finite(ends)
-    return np.asarray(np.where(np.isfinite(ends[0]), (1.0 - t) * first + t * last, ends[0]))
-
-
-def _finite(values: Array) -> Array:
-    return np.where(np.isfinite(values), values, 0.0)
-
-
 def _from(wrong: Mask) -> str:
     return "at t=0" if np.any(wrong[0]) else "from t=0 on"
-
-
-# ---------------------------------------------------------------------- how far there is an optimum
-
-
-def _last_feasible(rows: Array, low: Array, high: Array) -> tuple[float, list[int]]:
-    """The largest t up to 1 for which some x keeps all bounds (-1 if not even t = 0), and the rows
-    that leave none beyond; by linear programs in x and t, or in x and an excess at t = 0."""
-    above, below = np.flatnonzero(np.isfinite(low[0])), np.flatnonzero(np.isfinite(high[0]))
-    sides = [(-rows[above], -low[:, above]), (rows[below], high[:, below])]
-    left, rate = np.vstack([s[0] for s in sides]), np.hstack([s[1][1] - s[1][0] for s in sides])
-    right = np.hstack([s[1][0] for s in sides])
-    size = np.maximum(np.linalg.norm(left, axis=1), np.abs(rate))
-    size = np.where(size > 0.0, size, 1.0)
-    n = rows.shape[1]
-    cost, free = np.append(np.zeros(n), 1.0), [(None, None)] * n
-    programs = ((-rate / size, -cost, (0.0, 1.0)), (-np.ones(size.size), cost, (0.0, None)))
-    for column, price, limits in programs:
-        table = np.column_stack([left / size[:, None], column])
-        found = linprog(price, A_ub=table, b_ub=right / size, bounds=[*free, limits])
-        if found.status == 0:
-            break
-    last = float(found.x[-1]) if price is not cost else -1.0
-    pressing = np.abs(found.ineqlin.marginals) > PRESSING
-    return last, sorted(set(np.concatenate([above, below])[pressing].tolist()))
-
-
-def _last_bounded(H: Array, g: Array, rows: Array, low: Array, high: Array) -> float:
-    """The largest t up to 1 for which the objective is bounded below (-1 for none): multipliers
-    with ``Hx + g(t) = rows'y`` exist."""
-    n = H.shape[0]
-    up, down = rows[np.isfinite(low[0])], rows[np.isfinite(high[0])]
-    left = np.column_stack([H, -up.T, down.T, g[1] - g[0]])
-    ranges = [(None, None)] * n + [(0.0, None)] * (len(up) + len(down)) + [(0.0, 1.0)]
-    cost = np.append(np.zeros(left.shape[1] - 1), -1.0)
-    length = np.abs(left).max(axis=1)
-    length = np.where(length > 0.0, length, 1.0)
-    found = linprog(cost, A_eq=left / length[:, None], b_eq=-g[0] / length, bounds=ranges)
-    return -1.0 if found.status else float(found.x[-1])

@@ -1,0 +1,186 @@
+"""Leg after leg: a path that goes on where the one before ended, with other corners and targets.
+
+Q, the border, the slopes and the kinds of corners are the same on all legs; on each of them t runs
+from 0 to 1 and the corners and the target move from one row of `state.Legs` to the next.  Nothing
+but numbers changes from leg to leg, so a sequence of short paths is one run of compiled code.
+
+Each leg is measured at both ends, as a trace of its own is.  Whatever asks for more than a
+correction by the present factor ends the run: the legs before it are complete, and a trace of its
+own decides about the next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from homotopy.tracker.compiling import PART
+from homotopy.tracker.nearness import imply
+from homotopy.tracker.pieces import set_fence
+from homotopy.tracker.products import add_row, response
+from homotopy.tracker.proof import refine, worst_off
+from homotopy.tracker.sizes import corner_sizes, factor_error, measure
+from homotopy.tracker.state import ARRIVED, GO, NO_WINDOW, ON_WAY, ROWS, STUCK
+
+__all__ = ["begin_leg", "end_leg"]
+
+
+@njit(**PART)
+def load_leg(core, leg):  # type: ignore[no-untyped-def]
+    """Write the corners and the target of a leg, and the fences that follow from them."""
+    polylines, coords, column, legs = core.polylines, core.coords, core.active.column, core.legs
+    for i in range(coords.u.size):
+        for j in range(polylines.corner.shape[1]):
+            first, last = legs.corner[leg, i, j], legs.corner[leg + 1, i, j]
+            corner = polylines.corner[i, j]
+            corner.at, corner.rate = first, last - first if abs(first) < np.inf else 0.0
+        set_fence(core, i)
+        status = coords.status[i]
+        status.ignores_corners, status.touched, status.carried = 0, 0, 0.0
+        status.most = abs(coords.alpha[i])
+    for c in range(column.size):
+        first, last = legs.target[leg, c], legs.target[leg + 1, c]
+        column[c].aim, column[c].moves, column[c].target_rate = first, last - first, last - first
+        column[c].along = column[c].across = 0.0
+
+
+@njit(**PART)
+def head_for(core, leg):  # type: ignore[no-untyped-def]
+    """Set the route to the beginning of a leg.  No slope moves, so nothing pulls."""
+    motion, route, sizes, system, event = (
+        core.motion,
+        core.route,
+        core.sizes,
+        core.system,
+        core.event,
+    )
+    route.first = route.start = route.t = route.tau = route.mu = 0.0
+    route.last = route.stop = route.sign = route.dt = 1.0
+    route.dmu, route.along, route.pin, route.settling = 0.0, 1, 0, 0
+    motion.along[:] = 0.0
+    motion.across[:] = 0.0
+    system.mass_along = system.mass_across = system.carrying = 0.0
+    system.square_along = system.square_across = 0.0
+    system.solved = system.ready = event.touched = event.ignored = 0
+    event.slack_speed = 0.0
+    sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
+    sizes.size_scale = core.legs.scale[leg]
+
+
+@njit(**PART)
+def recompute(core):  # type: ignore[no-untyped-def]
+    """Compute w and u from alpha; return False if a row of Q that this needs is not stored."""
+    form, coords, motion, fixed = core.form, core.coords, core.motion, core.fixed
+    column, size = core.active.column, coords.u.size
+    out = coords.u if fixed.mode == ROWS else motion.w
+    out[:] = 0.0
+    square = 0.0
+    for i in range(size):
+        if coords.alpha[i] != 0.0:
+            if fixed.mode == ROWS and form.slot[i] < 0:
+                return False
+            add_row(core, fixed.mode, i, coords.alpha[i], out)
+    if fixed.mode == ROWS:
+        for i in range(size):
+            square += coords.alpha[i] * coords.u[i]
+    else:
+        for c in range(motion.w.size):
+            square += motion.w[c] * motion.w[c]
+        for i in range(size):
+            coords.u[i] = response(core, i, motion.w)
+    core.sizes.length = math.sqrt(max(square, 0.0))
+    for i in range(size):
+        for c in range(column.size):
+            coords.u[i] += coords.border[i, c] * column[c].b
+        coords.status[i].miss = 0.0
+        if coords.status[i].bend > 0.0:
+            imply(core, i)
+    return True
+
+
+@njit(**PART)
+def examine(core):  # type: ignore[no-untyped-def]
+    """Recompute the point and measure its error; return False if the factor is in doubt.
+
+    The bound of the leg is the largest of those measured.
+    """
+    coords, column, route, sizes = core.coords, core.active.column, core.route, core.sizes
+    scope, mark = core.scope, core.legs.mark[core.legs.plan[0].leg]
+    if not recompute(core):
+        return False
+    corner_sizes(core.polylines.corner, coords.status, core.window.sums, route.t, sizes.size_scale)
+    for c in range(column.size):
+        column[c].target = column[c].aim + column[c].moves * route.t
+    measure(core)
+    sizes.off, sizes.factor_off = worst_off(core), factor_error(core)
+    mark.bound, mark.strain = max(mark.bound, sizes.bound), max(mark.strain, sizes.strain)
+    for i in range(coords.u.size):
+        coords.near[i] = i
+    scope.looked, scope.window, scope.packed = coords.u.size, NO_WINDOW, 0
+    core.system.rated = core.event.fresh = 0
+    return sizes.factor_off <= core.tol.drifted and not sizes.own_w
+
+
+@njit(**PART)
+def mend_end(core):  # type: ignore[no-untyped-def]
+    """Move the end of the last segment to the refined point, if no piece has changed since."""
+    coords, column, record, cursor = core.coords, core.active.column, core.record, core.cursor
+    last = cursor.segments - 1
+    segment = record.segment[last]
+    if segment.log != cursor.logged:
+        return
+    for k in range(record.segment[last - 1].active if last else 0, segment.active):
+        record.alpha[1, k] = coords.alpha[record.active[k]]
+    for c in range(column.size):
+        record.border[last, 1, c] = column[c].b
+
+
+@njit(**PART)
+def note(core, mark):  # type: ignore[no-untyped-def]
+    """Write where the record stands, and how much has been done."""
+    cursor = core.cursor
+    mark.segments, mark.entries, mark.logged = cursor.segments, cursor.entries, cursor.logged
+    mark.steps, mark.pivots, mark.exchanges = cursor.steps, cursor.pivots, cursor.exchanges
+    mark.slides, mark.refined = cursor.slides, cursor.refined
+
+
+@njit(**PART)
+def begin_leg(core):  # type: ignore[no-untyped-def]
+    """Turn to the present leg; return `STUCK` if the point is not the first of its path."""
+    coords, legs, cursor = core.coords, core.legs, core.cursor
+    plan, sizes, tol = legs.plan[0], core.sizes, core.tol
+    load_leg(core, plan.leg)
+    head_for(core, plan.leg)
+    mark = legs.mark[plan.leg]
+    note(core, mark)
+    mark.bound = mark.strain = 0.0
+    for i in range(coords.u.size):
+        legs.piece[plan.leg, i] = coords.status[i].piece
+    if not examine(core) or not sizes.off <= tol.repair:
+        return STUCK
+    core.jumping.in_jump = ON_WAY
+    cursor.recording, cursor.open, cursor.due = 1, 0, cursor.steps + plan.interval
+    return GO
+
+
+@njit(**PART)
+def end_leg(core):  # type: ignore[no-untyped-def]
+    """Make the end of a leg exact and turn to the next; `ARRIVED` after the last."""
+    plan, system, sizes, tol = core.legs.plan[0], core.system, core.sizes, core.tol
+    system.ready = 0
+    if not examine(core):
+        return STUCK
+    if sizes.off > tol.refine and system.actives:
+        refine(core)
+        if not examine(core):
+            return STUCK
+        mend_end(core)
+    if not sizes.off <= tol.repair:
+        return STUCK
+    plan.leg += 1
+    if plan.leg == plan.count:
+        note(core, core.legs.mark[plan.leg])
+        return ARRIVED
+    return begin_leg(core)
