@@ -222,12 +222,12 @@ def parametric_qp_sequences(found: dict[str, Any]) -> str:
         [f"{r['name']} ({r['n']} variables, {r['rows']} rows)", r["paths"],
          f"{r['right']} ({small(r['off'])})", r["certified"],
          f"{number(r['points'])}, {r['most']}", f"{r['allowed']:g}, {r['allowed_most']:g}",
-         r["ours"], r["daqp"]]
+         r["ours"], r["online"], r["daqp"], r["ratio"]]
         for r in found["sequences"]
     ]  # fmt: skip
     head = ["published sequence", "paths", "right (largest difference)", "certified",
-            "break-points, mean and most", "allowed qpOASES", "path, ms",
-            "DAQP, one program, ms"]  # fmt: skip
+            "break-points, mean and most", "allowed qpOASES", "path, ms", "one by one, ms",
+            "DAQP, one program, ms", "path : program"]  # fmt: skip
     return table(head, lines)
 
 
