@@ -46,8 +46,10 @@ try:
 
         def finalize(self) -> None:
             self._raise_if_finalized()  # type: ignore[no-untyped-call]
+            # (Older versions of Numba have nothing to do when code is loaded again.)
             for library in self._linking_libraries:
-                self._reload_init.update(library._reload_init)
+                for init in getattr(library, "_reload_init", ()):
+                    self._reload_init.add(init)
             self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
             self._finalized = True
 
