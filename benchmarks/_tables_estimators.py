@@ -158,6 +158,18 @@ def choices_differences(found: dict[str, Any]) -> str:
 
 
 @made_of("forks")
+def flips(found: dict[str, Any]) -> str:
+    lines = [
+        [r["data"], r["rows"], r["gamma"], f"{r['least']} to {r['most']} of {r['new']}",
+         r["among"], r["others"]]
+        for r in found["flips"]
+    ]  # fmt: skip
+    head = ["table", "training rows", "gamma", "predictions that hang on one row",
+            "wrong among them", "wrong among the others"]  # fmt: skip
+    return table(head, lines)
+
+
+@made_of("forks")
 def forks(found: dict[str, Any]) -> str:
     lines = [
         [r["data"], f"{r['C']:g}", r["n"], r["active"], f"{1e3 * r['fit']:.1f}",
