@@ -32,7 +32,7 @@ class Reference(types.Type):
 
     @property
     def key(self) -> Any:
-        return self.target
+        return self.name
 
 
 @register_model(Reference)
