@@ -54,8 +54,9 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
 
     It has the weight of a usual row of Q: beside the heaviest, small rows would be lost.  Without Q
     (a linear program) no row can be lost, but alpha is computed from ``b - rho B^T alpha``, and its
-    rounding is that of b / rho.  So b and ``rho e`` are made about equal, whatever the units of the
-    rows: b is what takes ``B b`` to its corners.
+    rounding is that of b / rho, while b keeps that of ``rho e``.  So these are made about equal,
+    whatever the units of the rows: b is what takes ``B b`` to its corners.  (To a nearer one than
+    usual, because bounds that are far away seldom bind.)
     """
     squares = (problem.border**2).sum(axis=1)
     heaviest = float(squares.max(initial=0.0))
@@ -69,8 +70,8 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
     corner, some = scales(problem, ends, tol)[0], squares > 0.0
     b = corner[some] / np.sqrt(squares[some])
     e = max(float(np.abs(problem.target(t)).max()) for t in ends)
-    real = b[b > 0.0]
-    return float(np.median(real)) / e if real.size and e > 0.0 else 1.0 / heaviest
+    real = np.sort(b[b > 0.0])
+    return float(real[(real.size - 1) // 4]) / e if real.size and e > 0.0 else 1.0 / heaviest
 
 
 def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> Array:
