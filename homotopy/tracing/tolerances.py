@@ -20,6 +20,9 @@ class TraceTolerances:
     strain : float
         The certificate checks a path before it is returned if rounding exceeds this fraction of a
         response.
+    broken : float
+        The same if an exchange along a null direction moves a response by this many times what is
+        near a corner.  (With features only: rows of Q tell no more about w.)
     drowned : float
         Nothing is proven if rounding is this many times a response: the certificate, which allows
         for rounding, would pass anything.
@@ -46,6 +49,7 @@ class TraceTolerances:
     at_least: float = 1.0
     level: float = 1e-10
     strain: float = 1e-3
+    broken: float = 1e3
     drowned: float = 1e9
     small_n: int = 100
     small: int = 20_000

@@ -61,7 +61,9 @@ def is_proven(
     `forced` means that the certificate decides: the problem is small, or a jump was not crossed at
     its t, or not by the tracker.  Points beyond t = `unsure` have not been checked.
     """
-    off = tracker.doubt > tracker.tolerances.repair or tracker.sizes.strain > tolerances.strain
+    sizes = tracker.sizes
+    off = tracker.doubt > tracker.tolerances.repair or sizes.strain > tolerances.strain
+    off = off or sizes.broken > tolerances.broken
     if forced or off or _climbs(path, tolerances.level) or tracker.rests():
         return holds(path)
     if unsure is None:

@@ -17,7 +17,7 @@ from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row, add_sizes, response
 from homotopy.tracker.rates import finish, prepare
 from homotopy.tracker.state import GO, ROWS, STUCK, UNBOUNDED
-from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.tolerances import EPS, TINY
 from homotopy.tracker.windows import widen
 
 __all__ = ["exchange"]
@@ -166,8 +166,11 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
         for c in range(active.column.size):
             du[k] += coords.border[k, c] * length * active.column[c].rate
         coords.u[k] += du[k]
-        if abs(du[k]) > near_of(core, k):
+        near = near_of(core, k)
+        if abs(du[k]) > near:
             cursor.due = 0
+            if core.route.along and fixed.mode != ROWS:
+                core.sizes.broken = max(core.sizes.broken, abs(du[k]) / max(near, TINY))
     imply_all(core)
     event.moved_here = 1
     system.rated = 0

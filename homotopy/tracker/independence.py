@@ -158,13 +158,21 @@ def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
     """Whether a pivot that is small relative to its diagonal is significant nevertheless.
 
     With features it is the square of a length, which is known to a few eps of its terms.  Treated
-    as 0, it would let alpha_i move through its whole range, and u_i by the pivot times that.
+    as 0, it would let alpha_i move through its whole range, and u_i by the pivot times that.  It
+    would also let w move, and other responses with it, by its root times that: the path would
+    break.  (Before its start, and inside a jump, nothing has to be continuous.)
     """
     coords, active, motion, system = core.coords, core.active, core.motion, core.system
     if system.actives >= motion.w.size + active.column.size:
         return False
     known = (core.tol.sharp * EPS) ** 2 * (1.0 + system.actives) * mass
-    return pivot > known and pivot * coords.status[i].height > near_of(core, i)
+    if not pivot > known:
+        return False
+    near, height = near_of(core, i), coords.status[i].height
+    if pivot * height > near:
+        return True
+    aside = math.sqrt(pivot) * height * coords.fence[i].root
+    return core.route.along == 1 and aside > core.tol.aside * near
 
 
 @njit(**PART)

@@ -16,7 +16,7 @@ from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state, tasks
 from homotopy.tracker.records import Numbers, records
-from homotopy.tracker.tables import empty_lines, fill
+from homotopy.tracker.tables import border_weight, empty_lines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, as_record
 
 __all__ = ["Memory"]
@@ -136,15 +136,8 @@ class Memory:
         self._form = form
 
     def _set_coordinates(self) -> None:
-        fixed = self.fixed
-        n, m = self.border.shape
-        gram = self.gram
-        real = gram.sizes[gram.sizes > 0.0]
-        usual = float(np.median(real)) if real.size else 1.0
-        weight = float((self.border**2).sum(axis=1).max()) if m else 0.0
-        # rho B B^T makes the active block definite whenever the bordered system is (see `factor`).
-        # Give it the weight of a usual row: beside the heaviest, small rows would be lost.
-        fixed.rho = usual / weight if weight > 0.0 else 0.0
+        fixed, gram, n = self.fixed, self.gram, self.gram.size
+        fixed.rho = border_weight(self.problem, self.tolerances)
         fence = records(np.zeros(n, state.FENCE))
         status = records(np.zeros(n, state.STATUS))
         status.own = gram.diag

@@ -183,6 +183,7 @@ beside       real   the largest |u_i| without the part of b
 possible     real   `mass`, and the rounding of the slopes
 middle       real   the usual terms of the equations that determine b, over |B|
 strain       real   the largest fraction of a response that may have been rounding
+broken       real   the largest break of a response at an exchange along the path, over `near`
 checked      real   t when u was last recomputed
 own_w        whole  whether w is tracked by itself, more precisely than alpha determines it
 """)

@@ -12,7 +12,7 @@ from homotopy.tracker.records import records
 from homotopy.tracker.state import CORNER, SLOPE, Lines
 from homotopy.tracker.tolerances import Tolerances
 
-__all__ = ["empty_lines", "fill", "loss_terms", "scales"]
+__all__ = ["border_weight", "empty_lines", "fill", "loss_terms", "scales"]
 
 Array = npt.NDArray[np.float64]
 
@@ -46,6 +46,32 @@ def scales(problem: Problem, ends: tuple[float, ...], tol: Tolerances) -> tuple[
     slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
     height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
     return np.where(np.isfinite(scale), scale, 0.0), height
+
+
+def border_weight(problem: Problem, tol: Tolerances) -> float:
+    """Return rho: ``rho B B^T`` makes the active block definite whenever the bordered system is
+    (see `homotopy.tracker.factor`).
+
+    It has the weight of a usual row of Q: beside the heaviest, small rows would be lost.  Without Q
+    (a linear program) no row can be lost, but alpha is computed from ``b - rho B^T alpha``, and its
+    rounding is that of b / rho, while b keeps that of ``rho e``.  So these are made about equal,
+    whatever the units of the rows: b is what takes ``B b`` to its corners.  (To a nearer one than
+    usual, because bounds that are far away seldom bind.)
+    """
+    squares = (problem.border**2).sum(axis=1)
+    heaviest = float(squares.max(initial=0.0))
+    if not heaviest > 0.0:
+        return 0.0
+    own = problem.gram.sizes[problem.gram.sizes > 0.0]
+    if own.size:
+        return float(np.median(own)) / heaviest
+    # (An infinite start has the knots and the e of every t.)
+    ends = (problem.start if np.isfinite(problem.start) else problem.stop, problem.stop)
+    corner, some = scales(problem, ends, tol)[0], squares > 0.0
+    b = corner[some] / np.sqrt(squares[some])
+    e = max(float(np.abs(problem.target(t)).max()) for t in ends)
+    real = np.sort(b[b > 0.0])
+    return float(real[(real.size - 1) // 4]) / e if real.size and e > 0.0 else 1.0 / heaviest
 
 
 def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> Array:

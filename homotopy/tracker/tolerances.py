@@ -119,6 +119,9 @@ class Independence:
         roundings.
     sharp : float
         The same for the length of a row's remainder beside the active rows, computed from features.
+    aside : float
+        Such a remainder counts if alpha can move other responses along it by this many times what
+        is near a corner.
     spread : float
         Eigenvalues of the border's Schur complement below this fraction have lost their support.
     light : float
@@ -141,6 +144,7 @@ class Independence:
     dependent: float = 1e-4
     rank: float = 16.0
     sharp: float = 32.0
+    aside: float = 1e3
     spread: float = 1e-12
     light: float = 1e-10
     held: float = 1e-9

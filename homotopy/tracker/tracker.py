@@ -91,7 +91,7 @@ class Tracker(Settling):
         self.repairs, self.doubt, self._started = 0, 0.0, False
         self._scaled, self._corners_at = (), None
         self._corners_move = bool(np.any(problem.polylines.corner1))
-        sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
+        sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
         cursor.recording = cursor.steps = cursor.pivots = cursor.exchanges = cursor.slides = 0
         cursor.refined = self.scope.opened = self.scope.pause = 0
         route.t = self._settling_at = problem.start

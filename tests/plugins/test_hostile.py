@@ -15,6 +15,7 @@ from hostile import Outcome, counted, examine, faults, run
 
 from homotopy import Homotopy, registry
 from homotopy.testing import hostile_problem, hostile_problems
+from homotopy_plugins import LADRamp
 
 FIRST, FEW, MANY = 100, 300, 10_000
 # Part of the problems that may be declined: about 1.5 % are; a block of 970 has more or less.
@@ -67,6 +68,12 @@ MENDED = {
     "b of 1e13 had a part of 100 in what is near": 32914,
     "b of 7e9 times what the border is off by": 33326,
     "a loss of 1e-30 that is the square of a rounding": 1101,
+    "a row of small features was allowed the rounding of large ones, because its jumps move": 44188,
+    "w broke by a tenth where rows 1e-8 apart take turns, and that was taken for rounding": 44652,
+    "a linear program in mixed units: alpha passed the end of its knot, start": 60333,
+    "alpha passed the end of its knot on the way, in mixed units": 60116,
+    "the same, and the path could not be proven": 60289,
+    "a linear program whose far bound binds: b is 1 beside 4e10": 46842,
 }
 # Those that cannot be proven and have to say so; what they return is right as far as it goes.
 REFUSED = {
@@ -109,6 +116,20 @@ def test_many_hostile_problems(first):
 def test_mended(seed):
     outcome = examine(seed)
     assert outcome.kind == "certified", outcome.cause
+
+
+def test_a_break_of_w_is_noticed_where_the_certificate_is_not_asked_for():
+    # The problem above, with too many rows to be checked for being small.
+    given = dict(hostile_problem(44652).given)
+    X, y, weight = (given.pop(name) for name in ("X", "y", "sample_weight"))
+    del given["plugin"]
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    weight = np.concatenate([weight, np.zeros(weight.size)])
+    path = Homotopy(LADRamp(X, y, sample_weight=weight, **given)).trace()
+    for t in path.breakpoints[1:-1]:
+        before, after = (X.T @ path.alpha(t, side) for side in ("before", "after"))
+        assert np.abs(after - before).max() <= 1e-11
+    assert path.certify().ok
 
 
 @pytest.mark.parametrize("seed", REFUSED.values(), ids=REFUSED.keys())

@@ -367,10 +367,11 @@ class Examination:
         scale, change, step = np.maximum(scale, wide), new - old, other - w
         border, tolerances = self.problem.border / scale[:, None], self.tolerances
         move = _beside_border(step / scale, border, tolerances.nothing)
-        if abs(float(change @ step)) <= tolerances.null * float(
-            change**2 @ self.problem.gram.sizes
+        if self.problem.gram.features() is None and abs(float(change @ step)) <= (
+            tolerances.null * float(change**2 @ self.problem.gram.sizes)
         ):
             # The direction is null up to rounding: w is known only to the square root of that.
+            # (From features w itself is computed, to the rounding of its terms.)
             move = 0.0
         fall = abs(p.objective - last.objective) / max(p.size, last.size)
         self.tallies["continuity"].add(max(move, fall), p.t, p.segment, 0)

@@ -79,10 +79,6 @@ class Declaration:
         """The number of coordinates."""
         return int(self.bends.shape[1])
 
-    def moving(self) -> Array:
-        """1 for each coordinate with a corner that moves with t, else 0."""
-        return np.asarray(np.any(self.corner_terms[1] > 0.0, axis=0), dtype=float)
-
     def lines(self, ts: Array) -> tuple[Array, Array]:
         """Return slopes and corners at each of `ts`."""
         parts = 2 * self.jump.size + 1

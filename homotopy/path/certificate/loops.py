@@ -169,8 +169,8 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
             spare[kept] = value
             kept += 1
     if shared and point.how.strict == 0.0:
-        # The usual size of the terms from which b and t are computed: the median over coordinates
-        # on knots, or over all if there are none.
+        # The usual size of the terms from which b is computed: the median over coordinates on
+        # knots, or over all if there are none.
         middle = _middle(spare[:kept])
         for i in range(named.size):
             out[i] = max(out[i], middle * known[SHARE_OF_B, i])

@@ -47,8 +47,9 @@ class Known:
     """What is the same at every point of a path; these numbers are the rows of `table`.
 
     `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
-    most 1) is how much of b, or of t, enters each response or its corners, because b and t are
-    computed from the equations of others; `largest` is the largest ``|alpha_i|`` of the path and
+    most 1) is how much of b enters each response, because b is computed from the equations of
+    others (t is not: at a t that a rounded response led to, all other equations are solved as at
+    any t); `largest` is the largest ``|alpha_i|`` of the path and
     `own` what it adds to the response of i.  b passes through larger values than its final one and
     keeps their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
     `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
@@ -75,7 +76,7 @@ class Known:
         largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
-        share = np.maximum(rows / max(float(rows.max()), SMALLEST), declared.moving())
+        share = rows / max(float(rows.max()), SMALLEST)
         length = np.sqrt(diag)
         corner = _smallest_corner(declared, np.array(path.traced), length * (length @ largest))
         table = np.stack(
