@@ -82,6 +82,7 @@ def follow_legs(run: Run, legs: Legs) -> list[Path]:
     turns, paths = np.diff(targets, axis=0), []
     tolerances = options.tracing
     doubt = (marks.bound > tracker.tolerances.repair) | (marks.strain > tolerances.strain)
+    doubt |= marks.broken > tolerances.broken
     drowned = marks.strain > tolerances.drowned
     for k in range(done):
         model = legs.model(k)

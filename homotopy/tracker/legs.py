@@ -65,7 +65,7 @@ def head_for(core, leg):  # type: ignore[no-untyped-def]
     system.square_along = system.square_across = 0.0
     system.solved = system.ready = event.touched = event.ignored = 0
     event.slack_speed = 0.0
-    sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
+    sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
     sizes.size_scale = core.legs.scale[leg]
 
 
@@ -115,7 +115,8 @@ def examine(core):  # type: ignore[no-untyped-def]
         column[c].target = column[c].aim + column[c].moves * route.t
     measure(core)
     sizes.off, sizes.factor_off = worst_off(core), factor_error(core)
-    mark.bound, mark.strain = max(mark.bound, sizes.bound), max(mark.strain, sizes.strain)
+    mark.bound, mark.strain = max(mark.bound, sizes.bound), sizes.strain
+    mark.broken = sizes.broken
     for i in range(coords.u.size):
         coords.near[i] = i
     scope.looked, scope.window, scope.packed = coords.u.size, NO_WINDOW, 0
@@ -155,7 +156,7 @@ def begin_leg(core):  # type: ignore[no-untyped-def]
     head_for(core, plan.leg)
     mark = legs.mark[plan.leg]
     note(core, mark)
-    mark.bound = mark.strain = 0.0
+    mark.bound = 0.0
     for i in range(coords.u.size):
         legs.piece[plan.leg, i] = coords.status[i].piece
     if not examine(core) or not sizes.off <= tol.repair:

@@ -26,6 +26,7 @@ logged       whole  where the log of changes since the base begins
 LEG = documented("""
 bound        real   the largest error at its ends, relative to what the certificate allows
 strain       real   the largest fraction of a response that may have been rounding
+broken       real   the largest break of a response at an exchange, over what is near
 segments     whole  segments recorded before it
 entries      whole  active alphas recorded before it
 logged       whole  changes of piece recorded before it
