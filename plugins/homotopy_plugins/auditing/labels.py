@@ -31,10 +31,10 @@ from homotopy_plugins.auditing.scores import (
     some,
     watched,
 )
-from homotopy_plugins.auditing.tables import listed
 from homotopy_plugins.auditing.targets import Labels
 from homotopy_plugins.auditing.words import label_reasons
 from homotopy_plugins.tasks import FEWEST
+from homotopy_plugins.wording import listed, quoted
 
 __all__ = ["audit_labels"]
 
@@ -76,7 +76,7 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         rare = np.unique(labels.given[~kept])
         work.notes.append(
             f"Classes of fewer than {FEWEST} rows are not learned, and their rows are taken for "
-            f"wrong: {listed(rare)}."
+            f"wrong: {listed(map(quoted, rare), 5)}."
         )
     splits = splits_of(cv, labels.codes, kept, seed, stratified=True)
     heard = _heard(work, labels, splits, C, seed)

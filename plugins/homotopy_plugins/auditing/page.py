@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy_plugins.auditing.scores import some
-from homotopy_plugins.auditing.tables import as_numbers
+from homotopy_plugins.tables.frames import as_numbers
 
 if TYPE_CHECKING:
     from homotopy_plugins.auditing.report import AuditReport

@@ -8,7 +8,6 @@ done) and 130 (Ctrl-C).
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import math
@@ -30,6 +29,7 @@ from typer import Exit
 from typer.core import TyperCommand, TyperGroup
 
 from homotopy import HomotopyError
+from homotopy_plugins.wording import one_line
 
 __all__ = [
     "INTERRUPTED",
@@ -38,10 +38,6 @@ __all__ = [
     "OneLine",
     "PlainUsage",
     "Voice",
-    "close_to",
-    "listed",
-    "number_of",
-    "one_line",
     "plain",
     "speaking",
 ]
@@ -126,33 +122,6 @@ def plain(value: Any) -> Any:
         return value
     # NaT and pandas' NA are missing, too.
     return None if type(value).__name__ in ("NaTType", "NAType") else str(value)
-
-
-def one_line(text: str) -> str:
-    """`text` without line breaks and without what a terminal would obey."""
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
-
-
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """A few names, and how many more there are."""
-    shown = [one_line(str(name)) for name in names]
-    more = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def number_of(count: int, what: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def close_to(name: str, known: Iterable[str]) -> str:
-    """What `name` may have been meant to be, or all there is."""
-    known = list(known)
-    lower = {entry.casefold(): entry for entry in known}
-    found = difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.6)
-    if found:
-        return f"did you mean {' or '.join(repr(lower[entry]) for entry in found)}?"
-    return f"there is {listed([repr(entry) for entry in known])}" if known else "there is none"
 
 
 @contextmanager

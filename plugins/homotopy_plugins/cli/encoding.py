@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy_plugins.cli.answers import CommandError, close_to, listed, number_of
-from homotopy_plugins.cli.cells import PLAIN, Cells, Style
-from homotopy_plugins.cli.kinds import CATEGORIES, Choice, checked_numbers, kinds_of
+from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.landmarks import Landmarks
-from homotopy_plugins.cli.tables import Column, Table
+from homotopy_plugins.tables.cells import PLAIN, Cells, Style
+from homotopy_plugins.tables.columns import Column, Table
+from homotopy_plugins.tables.frames import typed_columns
+from homotopy_plugins.tables.kinds import CATEGORIES, Choice, checked_numbers, kinds_of, told_gaps
+from homotopy_plugins.wording import close_to, listed, number_of
 
 __all__ = ["Category", "Encoding", "Number", "frame_of"]
 
@@ -117,12 +119,7 @@ class Gathered:
     gaps: Counter[str] = attrs.field(factory=Counter)
 
     def told(self) -> list[str]:
-        notes = []
-        if self.gaps:
-            notes.append(
-                "read as missing among numbers: "
-                + listed(f"{text!r} ({count})" for text, count in self.gaps.most_common())
-            )
+        notes = told_gaps(self.gaps)
         if self.filled:
             notes.append(
                 "missing values filled in with the median of their column: "
@@ -321,20 +318,7 @@ def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:
 
     if table.matrix is not None:
         return table.matrix
-    kinds = kinds_of(table, choice, notes)
-    gathered = Gathered()
-    made: dict[str, Any] = {}
-    for column in table.columns:
-        if kinds.get(column.name) == "number":
-            values = column.cells.values
-            gathered.gaps += column.cells.gaps
-            made[column.name] = values
-            if column.cells.style.kind == "date":
-                # To be shown as dates.
-                made[column.name] = pd.to_datetime(values * 86400.0, unit="s")
-        elif kinds.get(column.name) == "category":
-            made[column.name] = np.array(column.words(), dtype=object)
+    made = typed_columns(table, choice, notes)
     if not made:
         raise CommandError(f"{table.source}: no column is left to learn from beside the target")
-    notes += gathered.told()
     return pd.DataFrame(made, index=pd.Index(table.place, name=table.counted))

@@ -9,16 +9,7 @@ import numpy as np
 import typer
 
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import (
-    INTERRUPTED,
-    CommandError,
-    Voice,
-    leave,
-    listed,
-    number_of,
-    plain,
-    speaking,
-)
+from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave, plain, speaking
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Categories,
@@ -53,8 +44,9 @@ from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.cli.sizes import SearchEstimate, cache_of
-from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, two_classes
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.wording import listed, number_of
 
 __all__ = ["select"]
 
