@@ -160,11 +160,27 @@ def refuse(command: str, text: str) -> NoReturn:
 
 
 class PlainUsage(TyperCommand):
-    """A command whose usage names arguments as they are: DATA, where newer versions of typer write
-    {DATA}."""
+    """A command whose help names arguments as they are: DATA, where newer versions of typer write
+    {DATA} and DATA <str>."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write = formatter.write_dl
+
+        def plainly(rows: Iterable[tuple[str, str]], *given: Any, **options: Any) -> None:
+            write([(_plain_name(name), text) for name, text in rows], *given, **options)
+
+        formatter.write_dl = plainly
+        try:
+            super().format_options(ctx, formatter)
+        finally:
+            formatter.write_dl = write
+
+
+def _plain_name(name: str) -> str:
+    return name if name.startswith("-") else re.sub(r" <\w+>$", "", name)
 
 
 class OneLine(TyperGroup):

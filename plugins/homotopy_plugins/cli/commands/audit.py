@@ -83,7 +83,7 @@ def audit(
     cv: Annotated[
         int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
     ] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of the folds.")] = 0,
     max_seconds: Annotated[
         float | None,
         typer.Option(

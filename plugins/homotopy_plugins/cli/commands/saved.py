@@ -42,7 +42,7 @@ def certify(
     data: Again = None,
     target: TargetName = None,
     tol: Annotated[
-        float, typer.Option("--tol", help="Tolerance of the optimality conditions.")
+        float, typer.Option("--tol", metavar="X", help="Tolerance of the optimality conditions.")
     ] = 1e-8,
     sample: Annotated[
         int | None,
@@ -95,7 +95,8 @@ def plot(
         str, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg, .pdf.")
     ],
     what: Annotated[
-        str, typer.Option("--what", help="alpha, objective, partition or validation.")
+        str,
+        typer.Option("--what", metavar="NAME", help="alpha, objective, partition or validation."),
     ] = "objective",
     held_out: Annotated[
         str | None,

@@ -68,7 +68,9 @@ def select(
         str, typer.Option("--out", "-o", metavar="FILE", help="Save the chosen model (.npz).")
     ],
     target: TargetName = None,
-    kernel: Annotated[str, typer.Option("--kernel", help="rbf, linear or poly.")] = "rbf",
+    kernel: Annotated[
+        str, typer.Option("--kernel", metavar="NAME", help="rbf, linear or poly.")
+    ] = "rbf",
     costs: Annotated[
         str, typer.Option("--Cs", metavar="LIST", help="Values of C to try.")
     ] = "0.01,0.1,1,10,100",
@@ -81,13 +83,13 @@ def select(
         ),
     ] = "scale",
     path: Annotated[
-        str, typer.Option("--path", help="Robustness parameter: theta or s.")
+        str, typer.Option("--path", metavar="NAME", help="Robustness parameter: theta or s.")
     ] = "theta",
     cv: Annotated[
         int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
     ] = 5,
     seed: Annotated[
-        int, typer.Option("--seed", help="Random seed of the folds and of --rows.")
+        int, typer.Option("--seed", metavar="N", help="Random seed of the folds and of --rows.")
     ] = 0,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="Write an interactive report.")
