@@ -91,7 +91,12 @@ def machine_report(
     response = _marked(machine, content)
     words = CLASSES if machine._called[0] == "label" else TARGETS
     content.colors = [words.get(name, (name, None))[1] for name in content.pieces]
-    content.pieces = [words.get(name, (name, None))[0] for name in content.pieces]
+    below = set(path.model.outlier_pieces) if machine.path == "theta" else set()  # type: ignore[attr-defined]
+    content.pieces = [
+        # At weight 1 an outlier is charged like any other row, and is none.
+        words.get(name, (name, None))[0] + (" for theta < 1" if name in below else "")
+        for name in content.pieces
+    ]
     curve = getattr(machine, "validation_curve_", None)
     if curve is not None:
         content.charts.insert(0, validation_chart(curve, path))
@@ -100,8 +105,8 @@ def machine_report(
     content.field = _field(machine, content, columns)
     if machine.path == "theta":
         content.notes.append(
-            "At theta = 1 (robustness 0) an outlier still has its full pull: this is the plain "
-            "machine. At theta = 0 (robustness 1) it has none."
+            "An outlier has theta of the pull of another row: none at theta = 0 (robustness 1), "
+            "and all of it at theta = 1 (robustness 0), the plain machine, where no row is one."
         )
     content.certificate["how"] = f"machine.path_.{content.certificate['how'].split('.', 1)[1]}"
     return content.report()
@@ -330,10 +335,10 @@ def _field(
         "title": "Decision boundary" if labels else "Fitted curve",
         "text": (
             "The solid line is the boundary, the dashed ones are the margin (f = 1 and f = −1); "
-            "outliers have a rim."
             if labels
-            else "The line is the fitted function; outliers have a rim."
-        ),
+            else "The line is the fitted function; "
+        )
+        + f"outliers{' for theta < 1' if machine.path == 'theta' else ''} have a rim.",
         "names": names if labels else [names[0], "target"],
         "x": list(x_range),
         "y": list(y_range),
