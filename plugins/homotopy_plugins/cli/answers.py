@@ -62,9 +62,9 @@ class Voice:
         self.errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
         self.terminal = self.errors.is_terminal and not quiet
 
-    def note(self, text: str) -> None:
-        """Something worth knowing that is not the answer."""
-        if not self.quiet:
+    def note(self, *texts: str) -> None:
+        """What is worth knowing and is not the answer, a line each."""
+        for text in texts if not self.quiet else ():
             self.errors.print(one_line(text))
 
     def answer(self, text: str, data: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.tables.kinds import Choice
 
-__all__ = ["choice_from_json", "choice_to_json", "drawn"]
+__all__ = ["choice_from_json", "choice_to_json", "drawn", "expect"]
 
 
 def drawn(table: Table, choice: Choice, notes: list[str]) -> Table:
@@ -23,7 +23,8 @@ def drawn(table: Table, choice: Choice, notes: list[str]) -> Table:
     return table.take(np.sort(rows))
 
 
-def _expect(true: bool, what: str) -> None:
+def expect(true: bool, what: str) -> None:
+    """Refuse JSON that we have not written."""
     if not true:
         raise ValueError(f"its {what} is not one of ours")
 
@@ -34,17 +35,17 @@ def choice_to_json(choice: Choice) -> dict[str, Any]:
 
 def choice_from_json(data: Any) -> Choice:
     """What `choice_to_json` made; ValueError if it is anything else."""
-    _expect(isinstance(data, Mapping), "choice of columns")
+    expect(isinstance(data, Mapping), "choice of columns")
     fields = {field.name for field in attrs.fields(Choice)}
-    _expect(set(data) == fields, "choice of columns")
+    expect(set(data) == fields, "choice of columns")
     texts = [data[key] for key in ("target", "positive")]
     lists = [data[key] for key in ("drop", "category", "keep")]
-    _expect(all(one is None or isinstance(one, str) for one in texts), "choice of columns")
-    _expect(all(isinstance(one, list | tuple) for one in lists), "choice of columns")
-    _expect(all(isinstance(one, str) for names in lists for one in names), "choice of columns")
-    _expect(isinstance(data["scale"], bool), "choice of columns")
+    expect(all(one is None or isinstance(one, str) for one in texts), "choice of columns")
+    expect(all(isinstance(one, list | tuple) for one in lists), "choice of columns")
+    expect(all(isinstance(one, str) for names in lists for one in names), "choice of columns")
+    expect(isinstance(data["scale"], bool), "choice of columns")
     drawn, seed = data["rows"], data["seed"]
-    _expect(type(seed) is int and (drawn is None or type(drawn) is int), "choice of rows")
-    _expect(data["task"] in ("auto", "classification", "regression"), "choice of columns")
+    expect(type(seed) is int and (drawn is None or type(drawn) is int), "choice of rows")
+    expect(data["task"] in ("auto", "classification", "regression"), "choice of columns")
     kept = {key: tuple(data[key]) for key in ("drop", "category", "keep")}
     return Choice(**{**data, **kept})

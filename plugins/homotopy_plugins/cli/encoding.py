@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.cli.choices import expect
 from homotopy_plugins.cli.landmarks import Landmarks
 from homotopy_plugins.tables.cells import PLAIN, Cells, Style
 from homotopy_plugins.tables.columns import Column, Table
@@ -255,37 +256,32 @@ class Encoding:
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """What `to_json` made; ValueError if it is anything else."""
-        _expect(isinstance(data, dict) and isinstance(data.get("columns"), list), "encoding")
+        expect(isinstance(data, dict) and isinstance(data.get("columns"), list), "encoding")
         columns: list[Number | Category] = []
         for entry in data["columns"]:
-            _expect(isinstance(entry, dict) and isinstance(entry.get("name"), str), "column")
+            expect(isinstance(entry, dict) and isinstance(entry.get("name"), str), "column")
             if entry.get("kind") == "number":
                 numbers = [entry.get(key) for key in ("fill", "centre", "spread")]
-                _expect(all(_finite(one) for one in numbers) and numbers[2] != 0, "column")
+                expect(all(_finite(one) for one in numbers) and numbers[2] != 0, "column")
                 # Machines of version 0.1 knew plain numbers only.
                 style = Style.from_json(entry["style"]) if "style" in entry else PLAIN
                 fill, centre, spread = map(float, numbers)
                 columns.append(Number(entry["name"], fill, centre, spread, style))
             else:
                 known = entry.get("known")
-                _expect(isinstance(known, list), "column")
-                _expect(all(one is None or isinstance(one, str) for one in known), "column")
+                expect(isinstance(known, list), "column")
+                expect(all(one is None or isinstance(one, str) for one in known), "column")
                 columns.append(Category(entry["name"], tuple(known), bool(entry.get("other"))))
         features = data.get("features")
         whole = isinstance(features, int) and not isinstance(features, bool) and features > 0
-        _expect(whole if features is not None else bool(columns), "encoding")
+        expect(whole if features is not None else bool(columns), "encoding")
         missing = data.get("missing", [])
-        _expect(
+        expect(
             isinstance(missing, list) and all(isinstance(one, str) for one in missing), "encoding"
         )
         given = data.get("landmarks")
         landmarks = None if given is None else Landmarks.from_json(given)
         return cls(tuple(columns), features, tuple(missing), landmarks)
-
-
-def _expect(true: bool, what: str) -> None:
-    if not true:
-        raise ValueError(f"its {what} is not one of ours")
 
 
 def _finite(value: Any) -> bool:

@@ -39,7 +39,7 @@ from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.tables.kinds import Choice
 from homotopy_plugins.wording import close_to, listed, number_of
 
-__all__ = ["Ingredients", "Recipe", "checked_plugin", "mix", "reopened", "restored"]
+__all__ = ["Ingredients", "Recipe", "Restored", "checked_plugin", "mix", "reopened", "restored"]
 
 Array = npt.NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from homotopy.drawing import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points,
 from homotopy_plugins.estimators.machine import Classifies, RobustMachine
 from homotopy_plugins.estimators.robustness import Scale
 from homotopy_plugins.estimators.several import refuse_several
+from homotopy_plugins.kernels.checks import check_top
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,9 +158,7 @@ class OutlierPathDisplay(Display):
         ax : matplotlib Axes, optional
         """
         machine = robust_machine(estimator, cls.__name__)
-        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-        if top is not None and not (whole and top >= 1):
-            raise ModelError(f"{cls.__name__}: top must be a positive integer or None, got {top!r}")
+        check_top(top, cls.__name__)
         path, stays = machine.path_, machine.outlier_path_
         model: Any = path.model
         met = machine._worst_first * machine._met(path.response(path.traced[1]))

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy import DataError, ModelError
+from homotopy import DataError
 from homotopy.report import Content, Report, path_content
 from homotopy.report.content import rounded, validation_chart
 from homotopy.report.sampling import Samples
 from homotopy.wording import counted
 from homotopy_plugins.estimators.robustness import Scale
+from homotopy_plugins.kernels.checks import check_top
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators.machine import RobustMachine
@@ -62,9 +63,7 @@ def machine_report(
 ) -> Report:
     """The page of a fitted machine; see `RobustMachine.report`."""
     who, path = type(machine).__name__, machine.path_
-    whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-    if not (whole and top >= 1):
-        raise ModelError(f"{who}: report: top must be a positive integer, got {top!r}")
+    check_top(top, f"{who}: report", or_all=False)
     columns = _Columns.of(machine, X, X_names)
     n = int(path.segments.first_piece.size)
     if row_names is not None and len(row_names) != n:

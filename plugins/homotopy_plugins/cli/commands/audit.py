@@ -201,8 +201,7 @@ def audited(
     classes_to_audit(target, table.source)
     with working(voice, "looking at the columns"):
         X = _as_read(frame_of(rows, choice, notes))
-    for note in notes:
-        voice.note(note)
+    voice.note(*notes)
     options: dict[str, Any] = {"cv": cv, "random_state": seed, "task": target.task}
     if jobs is not None:
         options["n_jobs"] = jobs
@@ -213,8 +212,7 @@ def audited(
         options["keep"] = kept
     options["verbose"] = not voice.quiet
     found = outside.audited(X, target.values, rows.place, **options)
-    for note in found.notes:
-        voice.note(note)
+    voice.note(*found.notes)
     return found, table.counted
 
 

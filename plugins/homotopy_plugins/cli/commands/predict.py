@@ -75,8 +75,7 @@ def predict(
         values = machine.values(X)
         answers = machine.predict(values)
         notes += _score(machine, table, answers)
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         columns, parts = [table.counted, "prediction"], [table.place, answers]
         if machine.classes is not None:
             columns.append("decision")

@@ -160,8 +160,7 @@ def select(
             columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
         with working(voice, "making numbers of the columns"):
             X = columns.apply(rows, notes)
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         machine_class = RobustSVCCV if classifies else RobustSVRCV
         _check_folds(goal, cv, classifies, table.source)
         search = machine_class(

@@ -155,8 +155,7 @@ def trace(
                 nystroem=nystroem,
                 gamma=width,
             )
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         _warn(made, voice, saved=out is not None)
         with working(voice, "solving the plain machine"):
             made, start, note = with_threshold(made)
