@@ -22,7 +22,7 @@ def summary(path: Path, most: int = 12) -> str:
         f"  {counted(path.breakpoints.size, 'break-point')}, {counted(len(path.jumps), 'jump')}; "
         f"steps: {path.counts['start_steps']} to the start, {path.counts['c_steps']} in C-steps, "
         f"{path.counts['d_steps']} in D-steps",
-        f"  {path.status.value}",
+        f"  {path.ending}",
     ]
     for t, label in ((start, "start"), (stop, "end")):
         parts = ", ".join(f"{k} {v.size}" for k, v in path.partition(t).items())

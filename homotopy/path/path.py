@@ -71,6 +71,8 @@ class Path(PathMethods):
         How many steps of each kind were made.
     problem : Problem
         The compiled model.
+    limit : {"max_breakpoints", "max_seconds"} or None
+        The limit that stopped the trace; None if none did, and for a path read from a file.
     """
 
     model: LossModel
@@ -80,6 +82,7 @@ class Path(PathMethods):
     span: tuple[float, float]
     counts: dict[str, int]
     problem: Problem = attrs.field(alias="problem")
+    limit: str | None = attrs.field(default=None, kw_only=True)
 
     def __reduce__(self) -> Any:
         # The problem is compiled again from the model, as in `load`.
@@ -102,13 +105,20 @@ class Path(PathMethods):
         """Whether the whole span was traced."""
         return self.status is Status.COMPLETE
 
+    @property
+    def ending(self) -> str:
+        """How the trace ended, in a sentence that names the limit where one was reached."""
+        if self.status is Status.LIMIT and self.limit is not None:
+            return f"stopped at {self.limit}"
+        return self.status.value
+
     def __repr__(self) -> str:
         start, stop = self.traced
         name = self.model.parameter
         return (
             f"<Path of {type(self.model).__name__}: {name} {start:.6g} -> {stop:.6g}, "
             f"{counted(self.breakpoints.size, 'break-point')}, "
-            f"{counted(len(self.jumps), 'jump')}; {self.status.value}>"
+            f"{counted(len(self.jumps), 'jump')}; {self.ending}>"
         )
 
     def _locate(self, t: float, side: str) -> tuple[int, float]:
@@ -121,7 +131,7 @@ class Path(PathMethods):
         low, high = min(start, stop), max(start, stop)
         slack = PATH_TOLERANCES.beyond * max(abs(low), abs(high))
         if not low - slack <= value <= high + slack:
-            why = "" if self.complete else f" ({self.status.value})"
+            why = "" if self.complete else f" ({self.ending})"
             raise PathError(
                 f"{name}={value:g} lies outside the traced interval [{low:g}, {high:g}]{why}"
             )
@@ -331,8 +341,9 @@ class Path(PathMethods):
         return find_zeros(self, f, of)
 
 
-_PICKLED = ("model", "segments", "jumps", "status", "span", "counts")
+_PICKLED = ("model", "segments", "jumps", "status", "span", "counts", "limit")
 
 
 def _restored(model: LossModel, *fields: Any) -> Path:
-    return Path(model, *fields, problem=Problem.compile(model))  # type: ignore[misc]
+    given = dict(zip(_PICKLED[1:], fields, strict=False))
+    return Path(model, **given, problem=Problem.compile(model))

@@ -320,7 +320,7 @@ def _facts(path: Path, coordinates: str) -> list[str]:
         coordinates,
         counted(int(path.breakpoints.size), "break-point"),
         counted(len(path.jumps), "jump") if path.jumps else "no jumps",
-        path.status.value,
+        path.ending,
     ]
 
 

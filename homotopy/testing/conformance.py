@@ -176,7 +176,7 @@ def _trace(model: LossModel, start: Any, name: str) -> Path:
         path = Homotopy(model).trace(start=start)
     except HomotopyError as error:
         raise AssertionError(f"{name}: the trace failed: {error}") from error
-    assert path.complete, f"{name}: the trace did not complete: {path.status.value}"
+    assert path.complete, f"{name}: the trace did not complete: {path.ending}"
     return path
 
 

@@ -66,6 +66,7 @@ class Run:
         )
         self._listen_to()
         self.status, self.start_steps = Status.COMPLETE, 0
+        self.limit: str | None = None
         self.start, self.stop = self.problem.start, self.problem.stop
         self.first_piece: Index = NONE
         self.begun = False
@@ -99,7 +100,7 @@ class Run:
                             self.go_on()
                     self.finish()
                 except Stopped as stop:
-                    self.status = stop.status
+                    self.status, self.limit = stop.status, stop.limit
         except TraceError as error:
             if self._drowned():
                 error.path = None
@@ -326,6 +327,7 @@ class Run:
             segments=segments,
             jumps=tuple(j for j in jumps if sign * j.t <= sign * end),
             status=self.status,
+            limit=self.limit,
             span=(self.start, self.stop),
             counts={
                 "start_steps": self.start_steps,

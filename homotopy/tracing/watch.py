@@ -53,8 +53,8 @@ Callback = Callable[[Progress], object]
 class Stopped(Exception):
     """A limit or a callback requested a stop."""
 
-    def __init__(self, status: Status) -> None:
-        self.status = status
+    def __init__(self, status: Status, limit: str | None = None) -> None:
+        self.status, self.limit = status, limit
 
 
 class Watch:
@@ -116,7 +116,7 @@ class Watch:
         """Called now and then, at any stage: enforce the time limits, report progress."""
         time_now = time.monotonic()
         if time_now > self.deadline:
-            raise Stopped(Status.LIMIT)
+            raise Stopped(Status.LIMIT, "max_seconds")
         if time_now > self.budget:
             raise TraceError(
                 "the second attempt, which recomputes everything at every step, exceeded its time "
@@ -142,7 +142,7 @@ class Watch:
             and self.tracker.cursor.segments >= limit
             and self.tracker.route.t != self.ends[1]
         ):
-            raise Stopped(Status.LIMIT)
+            raise Stopped(Status.LIMIT, "max_breakpoints")
 
     def _call(self) -> None:
         if self.callback is None or self.ends is None:

@@ -513,7 +513,7 @@ class _Search:
             raise _Lost(str(error)) from error
         self._count(path)
         if not path.complete:
-            raise _Lost(path.status.value)
+            raise _Lost(path.ending)
         return path
 
     def _traced(self, model: LossModel, start: Any, **more: Any) -> Path:

@@ -234,6 +234,20 @@ def test_amounts_as_people_write_them_are_read(tmp_path, calls):
     assert calls[0][0]["price"].tolist() == [1000.5 + 900.0 * (k % 2) for k in range(40)]
 
 
+def test_what_was_kept_is_not_read_again(tmp_path):
+    """Neither a text nor numbers that are categories are judged twice."""
+    rows = [f"said {k},{k % 30},{k % 2 + 0.1 * (k % 7)},{['no', 'yes'][k % 2]}" for k in range(60)]
+    file = write(tmp_path / "d.csv", "comment,shop,x,y\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "page.html"
+    done = run(
+        *("audit", file, "-t", "y", "--html", out, "--cv", "2"),
+        *("--keep", "comment", "--category", "shop"),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "left out" not in done.stderr
+    assert all(f'"name":"{name}"' in out.read_text() for name in ("comment", "shop", "x"))
+
+
 def test_errors_of_the_audit_are_one_line(data, monkeypatch):
     def audit(X, y, **options):
         raise ValueError("too few\nrows")
@@ -319,8 +333,8 @@ def test_the_target_is_asked_for_with_the_last_column(tmp_path, calls):
 def test_python_and_the_command_agree_about_the_task(tmp_path, kinds):
     from homotopy_plugins.auditing.targets import column_of, task_of
     from homotopy_plugins.cli.files import read_table
-    from homotopy_plugins.cli.kinds import Choice
     from homotopy_plugins.cli.targets import encoded_target
+    from homotopy_plugins.tables.kinds import Choice
 
     for rows, unit in ((200, 1.0), (3 * kinds, 1.0), (3 * kinds - 1, 1.0), (200, 0.25)):
         y = unit * (np.arange(rows) % kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def test_version_and_help():
         shown = run(command.callback.__name__, "--help")
         assert shown.exit_code == 0
         assert "Usage: homotopy" in shown.stdout
+        # Arguments and options by their names, not by their types.
+        assert not re.search(r"<[a-z ]+>", shown.stdout)
     assert "--install-completion" in nothing.stdout
 
 

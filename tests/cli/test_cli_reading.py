@@ -19,7 +19,7 @@ from shell import refused, run, write
 from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.files import Reading, read_table
-from homotopy_plugins.cli.kinds import Choice, kinds_of
+from homotopy_plugins.tables.kinds import Choice, kinds_of
 
 # An export of a shop in Germany, as Excel there writes it: semicolons, decimal commas, thousands
 # with a dot, a title, a customer number, dates, words for gaps, a separator at the end.

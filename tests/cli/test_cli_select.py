@@ -13,9 +13,9 @@ from shell import csv_of, refused, run, two_clouds, write
 from homotopy.path.files import Archive
 from homotopy_plugins.cli.encoding import Encoding
 from homotopy_plugins.cli.files import read_table
-from homotopy_plugins.cli.kinds import Choice
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.cli.targets import encoded_target
+from homotopy_plugins.tables.kinds import Choice
 
 pytest.importorskip("sklearn")
 from sklearn.model_selection import KFold, StratifiedKFold

@@ -11,8 +11,8 @@ from shell import csv_of, refused, run, two_clouds, write
 from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.encoding import Encoding
 from homotopy_plugins.cli.files import Reading, read_table
-from homotopy_plugins.cli.kinds import Choice
 from homotopy_plugins.cli.targets import encoded_target
+from homotopy_plugins.tables.kinds import Choice
 
 X, Y, _ = two_clouds()
 GOOD = csv_of(X, Y)

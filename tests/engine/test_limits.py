@@ -68,6 +68,7 @@ def test_time_runs_out_inside_the_qp_solver():
     path = certified(run.trace())
     assert time.monotonic() - begin < 30.0
     assert path.status is Status.LIMIT
+    assert path.ending == f"stopped at {path.limit}" == "stopped at max_seconds"
     assert not path.complete
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import sys
 
 import numpy as np
@@ -201,6 +202,8 @@ def test_max_breakpoints_stops_the_trace(limit):
     assert len(whole.segments) > 12
     path = HINGE.trace(max_breakpoints=limit)
     assert path.status is Status.LIMIT
+    assert repr(path).endswith("stopped at max_breakpoints>")
+    assert pickle.loads(pickle.dumps(path)).limit == "max_breakpoints"
     assert len(path.segments) <= limit
     np.testing.assert_allclose(
         path.breakpoints, whole.breakpoints[: len(path.breakpoints)], rtol=1e-12

@@ -282,7 +282,8 @@ def test_words_and_numbers_in_one_column():
     table = Table.of(np.array([[1, "a"], [2, "b"], ["x", "a"], [None, "b"]], dtype=object))
     assert table.numbers.shape[1] == 5
     assert table.index is None
-    assert len(table.notes) == 1
+    assert "holds 'x' in row 2 among numbers" in table.notes[0]
+    assert len(table.notes) == 2
 
 
 def test_missing_values_are_marked():

@@ -86,6 +86,9 @@ def test_every_stay_of_every_outlier_is_a_strip(kind, way):
     assert ax.get_xlabel().startswith(f"robustness ({way} from ")
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"{r}" for r in shown.rows]
     assert f"chosen: robustness {machine.robustness_:.3g}" in texts(ax)
+    # Along theta nothing is an outlier at robustness 0: what is drawn there is hidden.
+    veils = [image.get_array()[0, [0, -1], 3].tolist() for image in ax.images]
+    assert veils == ([[1.0, 0.0]] if way == "theta" else [])
     count = len(machine.path_.jumps)
     assert count == 0 or f"{count} jump" in " ".join(texts(ax))
 

@@ -145,7 +145,7 @@ def test_every_path_has_a_page(name):
     assert data["parameter"] == path.model.parameter
     assert data["start"][0] == path.traced[0]
     assert data["stop"][-1] == path.traced[1]
-    assert path.status.value in data["facts"]
+    assert path.ending in data["facts"]
     assert data["certificate"]["ok"] is True
     assert len(data["jumps"]) == data["jumpCount"] == len({jump.t for jump in path.jumps})
     assert len(data["table"]["rows"]) == min(200, path.problem.gram.size)
@@ -263,7 +263,7 @@ def test_a_loss_without_a_least_value_has_no_curve_of_the_objective():
 def test_an_unfinished_path_says_so():
     path = PATHS["unfinished"]()
     assert not path.complete
-    assert path.status.value in content(path.report())["facts"]
+    assert path.ending in content(path.report())["facts"]
 
 
 def test_names_and_top():
@@ -346,6 +346,10 @@ def test_a_classifier_shows_its_rows():
     assert data["certificate"]["how"] == "machine.path_.certify()"
     assert set(data["field"]["classes"]) == {"yes ☀", "no"}
     assert len(data["events"]["first"]) == 60
+    # At theta = 1, where the path begins, no row is an outlier.
+    assert "outlier for theta < 1" in data["pieces"]
+    along_s = content(RobustSVC(C=5.0, gamma=0.5, path="s").fit(X, labels).report())
+    assert "outlier" in along_s["pieces"]
 
 
 def test_the_boundary_is_that_of_the_machine():

@@ -13,9 +13,9 @@ from homotopy_plugins.auditing.evidence import nearest
 from homotopy_plugins.auditing.experience import Experience, named
 from homotopy_plugins.auditing.found import Found, Work
 from homotopy_plugins.auditing.gate import target_skill
-from homotopy_plugins.auditing.jobs import Job, job
+from homotopy_plugins.auditing.jobs import job
 from homotopy_plugins.auditing.machines import splits_of
-from homotopy_plugins.auditing.scores import TRACED, OwnPath, own_path, predicted, watched
+from homotopy_plugins.auditing.scores import OwnPath, own_path, predicted, watched
 from homotopy_plugins.auditing.words import target_reasons
 
 __all__ = ["NAMES", "amount_evidence", "audit_targets"]
@@ -80,26 +80,17 @@ def _heard(
     """Predictions out of fold, whose they are, and the path on all rows."""
     table, n = work.table, y.size
     pairs = [(name, C) for name in table.views for C in costs]
-    size, traced = n / 1000.0, (min(n, TRACED) / 1000.0) ** 2
-    jobs: list[Job] = [
-        job(
-            *(predicted, one.model, one.raw, table, y, train, test),
-            cost=one.cost * size,
-            needed=who == 0,
-        )
-        for who, one in enumerate(work.models)
-        for train, test in splits
-    ]
+    jobs = work.asking(predicted, y, splits=splits)
     jobs += [
         job(
             *(watched, table.views[name], y, train, test, C, False),
-            cost=traced,
+            cost=work.path_cost,
             needed=not work.models and (name, C) == pairs[0],
         )
         for name, C in pairs
         for train, test in splits
     ]
-    jobs.append(job(own_path, table.views["standard"], y, costs[0], False, cost=traced))
+    jobs.append(job(own_path, table.views["standard"], y, costs[0], False, cost=work.path_cost))
     found = iter(work.jobs.run(jobs))
     columns, names = [], []
     called = [one.name for one in work.models]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from homotopy_plugins.auditing.experience import Count
 from homotopy_plugins.auditing.gate import Skill
-from homotopy_plugins.auditing.jobs import Jobs
+from homotopy_plugins.auditing.jobs import Job, Jobs, job
 from homotopy_plugins.auditing.machines import Asked
+from homotopy_plugins.auditing.scores import TRACED
 from homotopy_plugins.auditing.tables import Table
 
 __all__ = ["Found", "Work"]
@@ -31,6 +32,25 @@ class Work:
     level: float
     jobs: Jobs
     notes: list[str]
+
+    @property
+    def path_cost(self) -> float:
+        """How long a path takes beside other jobs."""
+        return (min(self.table.size, TRACED) / 1000.0) ** 2
+
+    def asking(
+        self, function: Callable[..., Any], *given: Any, splits: Sequence[tuple[Index, Index]]
+    ) -> list[Job]:
+        """Every model in every fold; the first is asked though time is up."""
+        return [
+            job(
+                *(function, one.model, one.raw, self.table, *given, train, test),
+                cost=one.cost * self.table.size / 1000.0,
+                needed=who == 0,
+            )
+            for who, one in enumerate(self.models)
+            for train, test in splits
+        ]
 
 
 @attrs.frozen(eq=False)

@@ -13,7 +13,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy_plugins.auditing.tables import Table, listed
+from homotopy_plugins.auditing.tables import Table
+from homotopy_plugins.wording import listed
 
 __all__ = ["Skill", "Verdict", "label_skill", "target_skill", "verdict_of"]
 
@@ -107,9 +108,9 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
         )
     counting = [name for name, values in table.sources if _counts(values)]
     if counting and len(counting) == len(table.sources):
-        red.append(f"the only column is {listed(counting)}, which merely numbers the rows")
+        red.append(f"the only column is {_listed(counting)}, which merely numbers the rows")
     elif counting:
-        amber.append(f"{listed(counting)} merely numbers the rows; leave it out")
+        amber.append(f"{_listed(counting)} merely numbers the rows; leave it out")
     if not skill.there and skill.saved > WEAK:
         red.append(
             f"{table.size} rows are few: they do not tell whether the columns predict the target"
@@ -136,8 +137,12 @@ def verdict_of(table: Table, target: Any, amounts: bool, skill: Skill) -> Verdic
     return Verdict(colour, tuple(red + amber), least)
 
 
+def _listed(names: list[str]) -> str:
+    return listed(map(repr, names), 5)
+
+
 def _columns(names: list[str]) -> str:
-    return f"{listed(names)} is" if len(names) == 1 else f"{listed(names)} are"
+    return f"{_listed(names)} is" if len(names) == 1 else f"{_listed(names)} are"
 
 
 def _repeats(values: Any, target: Any, amounts: bool) -> bool:

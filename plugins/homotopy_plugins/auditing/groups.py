@@ -24,8 +24,11 @@ from scipy.sparse.csgraph import connected_components
 
 from homotopy_plugins.auditing.machines import apart as apart_machines
 from homotopy_plugins.auditing.scores import TRACED, some
-from homotopy_plugins.auditing.tables import Table, as_numbers
+from homotopy_plugins.auditing.tables import Table
 from homotopy_plugins.auditing.targets import Labels
+from homotopy_plugins.tables.cells import is_missing
+from homotopy_plugins.tables.frames import as_numbers
+from homotopy_plugins.wording import quoted
 
 __all__ = ["Group", "groups_of"]
 
@@ -75,12 +78,12 @@ class Group:
 
     def __str__(self) -> str:
         words = (
-            f"{self.rows.size} similar rows are labelled {_quoted(self.label)}, but "
-            f"{self.around:.0%} of the rows around them are {_quoted(self.other)}"
+            f"{self.rows.size} similar rows are labelled {quoted(self.label)}, but "
+            f"{self.around:.0%} of the rows around them are {quoted(self.other)}"
         )
         if self.pocket:
             words += (
-                f", and models that have not seen them predict {_quoted(self.other)} (right or "
+                f", and models that have not seen them predict {quoted(self.other)} (right or "
                 "wrong together, so check one of them; not counted)"
             )
         return words + (f": {'; '.join(self.common)}" if self.common else "")
@@ -189,11 +192,11 @@ def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:
     for name, values in table.sources:
         number, moment = as_numbers(values)
         if number is None:
-            words = np.asarray(values, dtype=object)
-            (word, many), *_ = Counter(str(value) for value in words[rows]).most_common(1)
-            share = float(np.mean([str(value) == word for value in words[same]]))
+            words = [_word(value) for value in np.asarray(values, dtype=object)]
+            (word, many), *_ = Counter(words[i] for i in rows).most_common(1)
+            share = float(np.mean([words[i] == word for i in same]))
             if many >= 0.9 * rows.size and share < NARROW:
-                told.append((share, f"{name} is {word!r}"))
+                told.append((share, f"{name} is {word}"))
             continue
         here, all_ = number[rows], number[same]
         here, all_ = here[np.isfinite(here)], all_[np.isfinite(all_)]
@@ -206,10 +209,10 @@ def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:
     return tuple(words for _, words in sorted(told)[:COLUMNS])
 
 
+def _word(value: Any) -> str:
+    return "missing" if is_missing(value) else repr(str(value))
+
+
 def _end(value: float, moment: bool) -> str:
     """An end of a range; that of dates, in days since 1970, as a date."""
     return str(np.datetime64(int(np.floor(value)), "D")) if moment else f"{value:.4g}"
-
-
-def _quoted(value: Any) -> str:
-    return repr(str(value)) if isinstance(value, str) else str(value)

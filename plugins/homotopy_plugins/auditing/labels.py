@@ -19,7 +19,7 @@ from homotopy_plugins.auditing.experience import Experience, named
 from homotopy_plugins.auditing.found import Found, Work
 from homotopy_plugins.auditing.gate import label_skill
 from homotopy_plugins.auditing.groups import groups_of
-from homotopy_plugins.auditing.jobs import Job, job
+from homotopy_plugins.auditing.jobs import job
 from homotopy_plugins.auditing.machines import apart, splits_of
 from homotopy_plugins.auditing.scores import (
     TRACED,
@@ -31,10 +31,10 @@ from homotopy_plugins.auditing.scores import (
     some,
     watched,
 )
-from homotopy_plugins.auditing.tables import listed
 from homotopy_plugins.auditing.targets import Labels
 from homotopy_plugins.auditing.words import label_reasons
 from homotopy_plugins.tasks import FEWEST
+from homotopy_plugins.wording import listed, quoted
 
 __all__ = ["audit_labels"]
 
@@ -76,7 +76,7 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         rare = np.unique(labels.given[~kept])
         work.notes.append(
             f"Classes of fewer than {FEWEST} rows are not learned, and their rows are taken for "
-            f"wrong: {listed(rare)}."
+            f"wrong: {listed(map(quoted, rare), 5)}."
         )
     splits = splits_of(cv, labels.codes, kept, seed, stratified=True)
     heard = _heard(work, labels, splits, C, seed)
@@ -138,16 +138,7 @@ def _heard(work: Work, labels: Labels, splits: list[Split], C: float, seed: int)
     signs = {c: np.where(labels.codes == c, 1.0, -1.0) for c in sides}
     regions = neighbourhoods(table.views["standard"][kept], NEIGHBOURHOODS, PARTS, seed)
     regions = [(kept[train], kept[test]) for train, test in regions]
-    size, traced = table.size / 1000.0, (min(table.size, TRACED) / 1000.0) ** 2
-    jobs: list[Job] = [
-        job(
-            *(asked, one.model, one.raw, table, labels.given, labels.classes, train, test),
-            cost=one.cost * size,
-            needed=who == 0,
-        )
-        for who, one in enumerate(work.models)
-        for train, test in splits
-    ]
+    jobs = work.asking(asked, labels.given, labels.classes, splits=splits)
     jobs += [
         job(_held_out, one, table.views["standard"], labels.codes, k, train, test, cost=0.1)
         for one in apart()
@@ -157,7 +148,7 @@ def _heard(work: Work, labels: Labels, splits: list[Split], C: float, seed: int)
     jobs += [
         job(
             *(watched, view, signs[c], train, test, C, True),
-            cost=traced,
+            cost=work.path_cost,
             needed=not work.models and name == first,
         )
         for name, view in table.views.items()
@@ -165,7 +156,8 @@ def _heard(work: Work, labels: Labels, splits: list[Split], C: float, seed: int)
         for train, test in splits
     ]
     jobs += [
-        job(_own, table.views["standard"], signs[c], labels.kept, C, cost=traced) for c in sides
+        job(_own, table.views["standard"], signs[c], labels.kept, C, cost=work.path_cost)
+        for c in sides
     ]
     found = iter(work.jobs.run(jobs))
     return _sorted_out(work, labels, splits, regions, found)

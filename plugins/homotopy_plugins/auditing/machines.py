@@ -23,6 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from homotopy import DataError, ModelError
+from homotopy_plugins.kernels.checks import is_whole
 
 __all__ = ["Asked", "apart", "machines_of", "splits_of"]
 
@@ -112,8 +113,7 @@ def splits_of(cv: Any, codes: Index, kept: Flags, seed: int, stratified: bool) -
     """Folds in which every row is held out once; rows that cannot be learned from are only looked
     at."""
     n, rows = codes.size, np.flatnonzero(kept)
-    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
-    if not whole:
+    if not is_whole(cv):
         return _given_splits(cv, codes, kept, n)
     most = int(np.bincount(codes[rows]).max()) if stratified else rows.size
     if cv < 2:

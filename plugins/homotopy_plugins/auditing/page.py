@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy_plugins.auditing.scores import some
-from homotopy_plugins.auditing.tables import as_numbers
+from homotopy_plugins.tables.frames import as_numbers
 
 if TYPE_CHECKING:
     from homotopy_plugins.auditing.report import AuditReport
@@ -41,6 +41,9 @@ APPLY = (
 )
 
 
+TITLE = "Which rows are wrong?"
+
+
 @attrs.frozen(eq=False)
 class Shown:
     """The columns as given, by name, and the nearest rows of each row (-1 where there is none)."""
@@ -52,13 +55,15 @@ class Shown:
 def page_of(report: AuditReport, top: int, apply: str | None = None) -> str:
     """The whole page as text."""
     ours, theirs = files("homotopy_plugins.auditing"), files("homotopy.report")
-    frame = ours.joinpath("page.html").read_text("utf-8")
+    # The head and the look of the report of a path, and what is ours.
+    head = theirs.joinpath("page.html").read_text("utf-8").partition("<body>")[0]
+    frame = head + ours.joinpath("page.html").read_text("utf-8")
     script = ours.joinpath("page.js").read_text("utf-8")
-    # The look of the report of a path, and what is ours.
     style = theirs.joinpath("page.css").read_text("utf-8") + ours.joinpath("page.css").read_text(
         "utf-8"
     )
     parts = {
+        "TITLE": TITLE,
         "DIGEST": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "STYLE": style,
         "DATA": _as_text(_content(report, top) | {"apply": apply or APPLY}),

@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy import ModelError
 from homotopy.path.files import replace_file
 from homotopy_plugins.auditing.gate import Verdict
 from homotopy_plugins.auditing.groups import Group
-from homotopy_plugins.auditing.page import Shown, page_of
+from homotopy_plugins.auditing.page import TITLE, Shown, page_of
 from homotopy_plugins.estimators.audit import table
+from homotopy_plugins.kernels.checks import check_top
 
 __all__ = ["AuditReport", "Shown", "ordered"]
 
@@ -104,11 +104,7 @@ class AuditReport:
             row first counts as an outlier on it, NaN if it never does; share, the part of the path
             on which it is one; group, the number of its group in `groups`, or -1; reason, in words.
         """
-        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-        if top is not None and not (whole and top >= 1):
-            raise ModelError(
-                f"AuditReport: to_frame: top must be a positive integer or None, got {top!r}"
-            )
+        check_top(top, "AuditReport: to_frame")
         made = table({name: values[:top] for name, values in self.columns.items()})
         if self.index is not None and hasattr(made, "index"):
             made.index = self.index[:top]
@@ -185,7 +181,7 @@ class AuditReport:
         """The page in a frame of its own, for notebooks."""
         page = page_of(self, SHOWN)
         return (
-            f'<iframe srcdoc="{html.escape(page)}" title="Which rows are wrong?" '
+            f'<iframe srcdoc="{html.escape(page)}" title="{TITLE}" '
             f'sandbox="allow-scripts" style="width:100%;height:{HEIGHT}px;border:0"></iframe>'
         )
 

@@ -12,6 +12,7 @@ given where the columns do not predict the target (`gate`).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def audit(
     model: Any = None,
     cv: Any = 5,
     task: str = "auto",
+    keep: Sequence[str] = (),
     C: float | None = None,
     level: float = 0.9,
     n_jobs: int | None = None,
@@ -64,7 +66,11 @@ def audit(
     Parameters
     ----------
     X : array, pandas DataFrame or sparse matrix (n, d)
-        Numbers, categories, dates, with gaps: what was filled in or left out is told in `notes`.
+        Numbers, categories, dates, texts, with gaps: what was filled in or left out is told in
+        `notes`.  Where a column holds texts, the table is read as the command line reads a file:
+        amounts ("$1,200", "1.234,5"), dates and words for gaps ("-", "unknown") among numbers are
+        understood; ids and counters are left out.  A column of the dtype "category" is one of
+        categories, whatever they look like.
     y : array (n,)
         Labels of two classes or more, or a numeric target.
     model : estimator, list of estimators, False or None
@@ -76,6 +82,8 @@ def audit(
     task : {"auto", "classification", "regression"}
         "auto" takes two different numbers, and up to 20 whole ones that three rows have on average,
         for classes, any other numbers for amounts; `AuditReport.summary` tells what it took.
+    keep : list of str
+        Columns to keep though they look like ids, counters or free text.
     C : float, optional
         The cost of the machines: 1 for labels, 1 and 10 for targets unless given.
     level : float
@@ -108,7 +116,7 @@ def audit(
     if not 0.0 < share < 1.0:
         raise ModelError(f"audit: level must lie between 0 and 1, got {level!r}")
     limit = None if max_seconds is None else positive(max_seconds, "max_seconds", "audit")
-    table = Table.of(X)
+    table = Table.of(X, (keep,) if isinstance(keep, str) else tuple(keep))
     check_order(X, y)
     column = column_of(y, table.size)
     kind = task_of(column, task)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError, ModelError
-from homotopy_plugins.auditing.tables import _missing, listed
+from homotopy_plugins.tables.cells import is_missing
 from homotopy_plugins.tasks import FEWEST, are_classes, too_many
+from homotopy_plugins.wording import listed, quoted
 
 __all__ = ["Labels", "check_order", "column_of", "labels_of", "target_of", "task_of"]
 
@@ -55,11 +56,11 @@ def column_of(y: Any, n: int) -> Any:
     if column.size != n:
         raise DataError(f"audit: X has {n} rows and y has {column.size}")
     if column.dtype.kind in "OfMm":
-        gaps = np.flatnonzero([_missing(v) for v in column])
+        gaps = np.flatnonzero([is_missing(v) for v in column])
         if gaps.size:
             raise DataError(
-                f"audit: y has no value in row {listed(gaps)} (counted from 0); leave rows without "
-                "a label out of X and y"
+                f"audit: y has no value in row {listed(gaps, 5)} (counted from 0); leave rows "
+                "without a label out of X and y"
             )
     if column.dtype.kind == "O":
         # Numbers or words in an array of objects; both together are words.
@@ -110,8 +111,8 @@ def labels_of(column: Any) -> Labels:
         column = words
     if classes.size == 1:
         raise DataError(
-            f"audit: every row of y is {listed(classes)}; labels can be checked if there are two "
-            "classes or more"
+            f"audit: every row of y is {quoted(classes[0])}; labels can be checked if there are "
+            "two classes or more"
         )
     if too_many(classes.size, column.size):
         way = (
@@ -123,8 +124,8 @@ def labels_of(column: Any) -> Labels:
     enough = count >= FEWEST
     if enough.sum() < 2:
         raise DataError(
-            f"audit: only {enough.sum()} of the classes {listed(classes)} has {FEWEST} rows or "
-            "more; two such classes are needed"
+            f"audit: only {enough.sum()} of the classes {listed(map(quoted, classes), 5)} has "
+            f"{FEWEST} rows or more; two such classes are needed"
         )
     place = np.where(enough, np.cumsum(enough) - 1, -1)
     return Labels(column, classes[enough], place[codes].astype(np.int64))

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from homotopy_plugins.auditing.evidence import Opinions
 from homotopy_plugins.auditing.scores import OwnPath
 from homotopy_plugins.auditing.targets import Labels
+from homotopy_plugins.wording import quoted
 
-__all__ = ["label_reasons", "quoted", "target_reasons"]
+__all__ = ["label_reasons", "target_reasons"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -86,7 +87,3 @@ def target_reasons(
         words.append(_path(own, i))
         reasons.append("; ".join(word for word in words if word))
     return np.array(reasons)
-
-
-def quoted(value: Any) -> str:
-    return repr(str(value)) if isinstance(value, str) else str(value)

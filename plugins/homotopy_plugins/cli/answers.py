@@ -8,7 +8,6 @@ done) and 130 (Ctrl-C).
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import math
@@ -30,6 +29,7 @@ from typer import Exit
 from typer.core import TyperCommand, TyperGroup
 
 from homotopy import HomotopyError
+from homotopy_plugins.wording import one_line
 
 __all__ = [
     "INTERRUPTED",
@@ -38,10 +38,6 @@ __all__ = [
     "OneLine",
     "PlainUsage",
     "Voice",
-    "close_to",
-    "listed",
-    "number_of",
-    "one_line",
     "plain",
     "speaking",
 ]
@@ -66,9 +62,9 @@ class Voice:
         self.errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
         self.terminal = self.errors.is_terminal and not quiet
 
-    def note(self, text: str) -> None:
-        """Something worth knowing that is not the answer."""
-        if not self.quiet:
+    def note(self, *texts: str) -> None:
+        """What is worth knowing and is not the answer, a line each."""
+        for text in texts if not self.quiet else ():
             self.errors.print(one_line(text))
 
     def answer(self, text: str, data: Mapping[str, Any]) -> None:
@@ -128,33 +124,6 @@ def plain(value: Any) -> Any:
     return None if type(value).__name__ in ("NaTType", "NAType") else str(value)
 
 
-def one_line(text: str) -> str:
-    """`text` without line breaks and without what a terminal would obey."""
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
-
-
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """A few names, and how many more there are."""
-    shown = [one_line(str(name)) for name in names]
-    more = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def number_of(count: int, what: str) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def close_to(name: str, known: Iterable[str]) -> str:
-    """What `name` may have been meant to be, or all there is."""
-    known = list(known)
-    lower = {entry.casefold(): entry for entry in known}
-    found = difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.6)
-    if found:
-        return f"did you mean {' or '.join(repr(lower[entry]) for entry in found)}?"
-    return f"there is {listed([repr(entry) for entry in known])}" if known else "there is none"
-
-
 @contextmanager
 def speaking(voice: Voice) -> Iterator[None]:
     """Warnings are said in one line each, every one of them once."""
@@ -191,11 +160,27 @@ def refuse(command: str, text: str) -> NoReturn:
 
 
 class PlainUsage(TyperCommand):
-    """A command whose usage names arguments as they are: DATA, where newer versions of typer write
-    {DATA}."""
+    """A command whose help names arguments as they are: DATA, where newer versions of typer write
+    {DATA} and DATA <str>."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write = formatter.write_dl
+
+        def plainly(rows: Iterable[tuple[str, str]], *given: Any, **options: Any) -> None:
+            write([(_plain_name(name), text) for name, text in rows], *given, **options)
+
+        formatter.write_dl = plainly
+        try:
+            super().format_options(ctx, formatter)
+        finally:
+            formatter.write_dl = write
+
+
+def _plain_name(name: str) -> str:
+    return name if name.startswith("-") else re.sub(r" <\w+>$", "", name)
 
 
 class OneLine(TyperGroup):

@@ -13,11 +13,13 @@ import typer
 
 from homotopy import installed_plugins
 from homotopy.path.files import ensure_writable, replace_file
-from homotopy_plugins.cli.answers import CommandError, Voice, listed, number_of, plain
+from homotopy_plugins.cli.answers import CommandError, Voice, plain
+from homotopy_plugins.cli.choices import drawn
 from homotopy_plugins.cli.files import STDIN, Reading
-from homotopy_plugins.cli.kinds import Choice, drawn
-from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, encoded_target
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.tables.kinds import Choice
+from homotopy_plugins.wording import listed, number_of
 
 TASKS = ("auto", "classification", "regression")
 

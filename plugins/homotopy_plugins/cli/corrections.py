@@ -11,8 +11,7 @@ from typing import Any
 from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.files import EXCEL, JSON, STDIN, TEXT, Reading, table_of
 from homotopy_plugins.cli.json_cells import spans_of, with_spans
-from homotopy_plugins.cli.sheet_cells import with_cells
-from homotopy_plugins.cli.tables import Column, Edit, Table
+from homotopy_plugins.cli.sheet_cells import Edit, with_cells
 from homotopy_plugins.cli.texts import (
     Text,
     bare_ending,
@@ -22,6 +21,7 @@ from homotopy_plugins.cli.texts import (
     sniffed,
     unpacked,
 )
+from homotopy_plugins.tables.columns import Column, Table
 
 __all__ = ["can_be_corrected", "ensure_same_kind", "rewritten"]
 

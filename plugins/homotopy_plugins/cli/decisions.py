@@ -7,13 +7,15 @@ from typing import Self
 
 import attrs
 
-from homotopy_plugins.cli.answers import CommandError, close_to, listed
-from homotopy_plugins.cli.cells import cells_of, text_of_cell
+from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.corrections import rewritten
 from homotopy_plugins.cli.files import Reading, content_of, read_table, table_of
-from homotopy_plugins.cli.kinds import Choice
-from homotopy_plugins.cli.tables import Column, Edit, Table
+from homotopy_plugins.cli.sheet_cells import Edit
 from homotopy_plugins.cli.targets import encoded_target
+from homotopy_plugins.tables.cells import cells_of, text_of_cell
+from homotopy_plugins.tables.columns import Column, Table
+from homotopy_plugins.tables.kinds import Choice
+from homotopy_plugins.wording import close_to, listed
 
 __all__ = ["Allowed", "Corrected", "corrected"]
 

@@ -15,11 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy_plugins.cli.answers import CommandError, close_to, listed, number_of
-from homotopy_plugins.cli.cells import PLAIN, Cells, Style
-from homotopy_plugins.cli.kinds import CATEGORIES, Choice, checked_numbers, kinds_of
+from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.cli.choices import expect
 from homotopy_plugins.cli.landmarks import Landmarks
-from homotopy_plugins.cli.tables import Column, Table
+from homotopy_plugins.tables.cells import PLAIN, Cells, Style
+from homotopy_plugins.tables.columns import Column, Table
+from homotopy_plugins.tables.frames import typed_columns
+from homotopy_plugins.tables.kinds import CATEGORIES, Choice, checked_numbers, kinds_of, told_gaps
+from homotopy_plugins.wording import close_to, listed, number_of
 
 __all__ = ["Category", "Encoding", "Number", "frame_of"]
 
@@ -117,12 +120,7 @@ class Gathered:
     gaps: Counter[str] = attrs.field(factory=Counter)
 
     def told(self) -> list[str]:
-        notes = []
-        if self.gaps:
-            notes.append(
-                "read as missing among numbers: "
-                + listed(f"{text!r} ({count})" for text, count in self.gaps.most_common())
-            )
+        notes = told_gaps(self.gaps)
         if self.filled:
             notes.append(
                 "missing values filled in with the median of their column: "
@@ -258,37 +256,32 @@ class Encoding:
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """What `to_json` made; ValueError if it is anything else."""
-        _expect(isinstance(data, dict) and isinstance(data.get("columns"), list), "encoding")
+        expect(isinstance(data, dict) and isinstance(data.get("columns"), list), "encoding")
         columns: list[Number | Category] = []
         for entry in data["columns"]:
-            _expect(isinstance(entry, dict) and isinstance(entry.get("name"), str), "column")
+            expect(isinstance(entry, dict) and isinstance(entry.get("name"), str), "column")
             if entry.get("kind") == "number":
                 numbers = [entry.get(key) for key in ("fill", "centre", "spread")]
-                _expect(all(_finite(one) for one in numbers) and numbers[2] != 0, "column")
+                expect(all(_finite(one) for one in numbers) and numbers[2] != 0, "column")
                 # Machines of version 0.1 knew plain numbers only.
                 style = Style.from_json(entry["style"]) if "style" in entry else PLAIN
                 fill, centre, spread = map(float, numbers)
                 columns.append(Number(entry["name"], fill, centre, spread, style))
             else:
                 known = entry.get("known")
-                _expect(isinstance(known, list), "column")
-                _expect(all(one is None or isinstance(one, str) for one in known), "column")
+                expect(isinstance(known, list), "column")
+                expect(all(one is None or isinstance(one, str) for one in known), "column")
                 columns.append(Category(entry["name"], tuple(known), bool(entry.get("other"))))
         features = data.get("features")
         whole = isinstance(features, int) and not isinstance(features, bool) and features > 0
-        _expect(whole if features is not None else bool(columns), "encoding")
+        expect(whole if features is not None else bool(columns), "encoding")
         missing = data.get("missing", [])
-        _expect(
+        expect(
             isinstance(missing, list) and all(isinstance(one, str) for one in missing), "encoding"
         )
         given = data.get("landmarks")
         landmarks = None if given is None else Landmarks.from_json(given)
         return cls(tuple(columns), features, tuple(missing), landmarks)
-
-
-def _expect(true: bool, what: str) -> None:
-    if not true:
-        raise ValueError(f"its {what} is not one of ours")
 
 
 def _finite(value: Any) -> bool:
@@ -321,20 +314,7 @@ def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:
 
     if table.matrix is not None:
         return table.matrix
-    kinds = kinds_of(table, choice, notes)
-    gathered = Gathered()
-    made: dict[str, Any] = {}
-    for column in table.columns:
-        if kinds.get(column.name) == "number":
-            values = column.cells.values
-            gathered.gaps += column.cells.gaps
-            made[column.name] = values
-            if column.cells.style.kind == "date":
-                # To be shown as dates.
-                made[column.name] = pd.to_datetime(values * 86400.0, unit="s")
-        elif kinds.get(column.name) == "category":
-            made[column.name] = np.array(column.words(), dtype=object)
+    made = typed_columns(table, choice, notes)
     if not made:
         raise CommandError(f"{table.source}: no column is left to learn from beside the target")
-    notes += gathered.told()
     return pd.DataFrame(made, index=pd.Index(table.place, name=table.counted))

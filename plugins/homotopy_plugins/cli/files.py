@@ -14,9 +14,7 @@ import attrs
 import numpy as np
 
 from homotopy_plugins.cli import formats
-from homotopy_plugins.cli.answers import CommandError, close_to, listed
-from homotopy_plugins.cli.cells import Habits
-from homotopy_plugins.cli.tables import Column, Table
+from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.texts import (
     PACKED,
     Reading,
@@ -24,6 +22,9 @@ from homotopy_plugins.cli.texts import (
     rows_of_text,
     unpacked,
 )
+from homotopy_plugins.tables.cells import Habits
+from homotopy_plugins.tables.columns import Column, Table, Ways
+from homotopy_plugins.wording import close_to, listed
 
 __all__ = ["EXCEL", "JSON", "STDIN", "TEXT", "Reading", "content_of", "read_table", "table_of"]
 
@@ -36,6 +37,15 @@ SVMLIGHT = (".svm", ".libsvm", ".svmlight")
 KNOWN = (
     "CSV (.csv, .tsv, .txt), JSON (.jsonl, .json), Excel (.xlsx), Parquet (.parquet), svmlight "
     "(.svm, .libsvm, .svmlight) or .npz; texts may be packed (.gz, .bz2, .xz, .zip)"
+)
+
+OPTIONS = Ways(
+    keep="--keep COLUMN keeps one",
+    day_first="--day-first if the day comes first",
+    gap="give --missing {text!r} if it stands for a gap",
+    category="--category {name!r} if the column names categories",
+    drop="--drop the column",
+    quotes=False,
 )
 
 
@@ -54,7 +64,7 @@ def table_of(content: bytes, file: str, reading: Reading | None = None) -> Table
     if not content:
         raise CommandError(f"{name} is empty; a table needs a header and rows")
     table = _parsed(content, name, digest, reading, ending)
-    return attrs.evolve(table, notes=_told(table, reading))
+    return attrs.evolve(table, notes=_told(table, reading), ways=OPTIONS)
 
 
 def _parsed(content: bytes, name: str, digest: str, reading: Reading, ending: str) -> Table:

@@ -10,10 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from homotopy_plugins.cli.answers import CommandError, listed
-from homotopy_plugins.cli.cells import Habits, text_of_cell
-from homotopy_plugins.cli.tables import Column, Table
+from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.cli.texts import Reading, checked_names, decoded
+from homotopy_plugins.tables.cells import Habits, text_of_cell
+from homotopy_plugins.tables.columns import Column, Table
+from homotopy_plugins.wording import listed
 
 __all__ = ["from_excel", "from_json", "from_npz", "from_parquet", "from_svmlight"]
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import LossModel
-from homotopy_plugins.cli.answers import CommandError, close_to
+from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.wording import close_to
 
 __all__ = ["INPUTS", "Option", "options_of", "parsed"]
 

@@ -20,10 +20,10 @@ from homotopy import HomotopyError, LossModel, Path, PathError, load_plugin
 from homotopy.path.files import refusing
 from homotopy.path.storage import read_recipe, save
 from homotopy_plugins.cli import machines
-from homotopy_plugins.cli.answers import CommandError, close_to, listed, number_of
+from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.cli.choices import choice_from_json, choice_to_json, drawn
 from homotopy_plugins.cli.encoding import Encoding
 from homotopy_plugins.cli.files import STDIN, Reading, read_table
-from homotopy_plugins.cli.kinds import Choice, choice_from_json, choice_to_json, drawn
 from homotopy_plugins.cli.options import (
     COLUMN,
     DIRECT,
@@ -34,10 +34,12 @@ from homotopy_plugins.cli.options import (
     parsed,
 )
 from homotopy_plugins.cli.sizes import cache_of
-from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, encoded_target
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.tables.kinds import Choice
+from homotopy_plugins.wording import close_to, listed, number_of
 
-__all__ = ["Ingredients", "Recipe", "checked_plugin", "mix", "reopened", "restored"]
+__all__ = ["Ingredients", "Recipe", "Restored", "checked_plugin", "mix", "reopened", "restored"]
 
 Array = npt.NDArray[np.float64]
 

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from homotopy_plugins.cli.answers import CommandError
-from homotopy_plugins.cli.tables import Edit
+import attrs
 
-__all__ = ["with_cells"]
+from homotopy_plugins.cli.answers import CommandError
+
+__all__ = ["Edit", "with_cells"]
 
 BOOK = "xl/workbook.xml"
 RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -29,6 +30,15 @@ ADDRESS = re.compile(r'\sr="([A-Z]+)(\d+)"')
 TYPE = re.compile(r'\st="(\w+)"')
 FORMULA = re.compile(r"<(?:\w+:)?f[\s>/]")
 COMPUTES = re.compile(r"<((?:\w+:)?)calcPr(?![^>]*fullCalcOnLoad)")
+
+
+@attrs.frozen
+class Edit:
+    """What is to stand in a cell, and the place of a row in which the same stands already, or
+    None."""
+
+    text: str
+    like: int | None = None
 
 
 def with_cells(

@@ -8,11 +8,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy_plugins.cli.answers import CommandError, close_to, listed
-from homotopy_plugins.cli.cells import Cells
-from homotopy_plugins.cli.kinds import LARGEST, MOSTLY, Choice
-from homotopy_plugins.cli.tables import Table
+from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.tables.cells import Cells
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.tables.kinds import LARGEST, MOSTLY, Choice
 from homotopy_plugins.tasks import are_classes, too_many
+from homotopy_plugins.wording import close_to, listed
 
 __all__ = ["Target", "classes_to_audit", "encoded_target", "two_classes"]
 

@@ -20,8 +20,10 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from homotopy_plugins.cli.answers import CommandError, listed
-from homotopy_plugins.cli.cells import AMOUNTS, GAPS, GAPS_AMONG_NUMBERS, decimal_votes
+from homotopy_plugins.cli.answers import CommandError
+from homotopy_plugins.tables.cells import AMOUNTS, GAPS, GAPS_AMONG_NUMBERS, decimal_of
+from homotopy_plugins.tables.columns import distinct
+from homotopy_plugins.wording import listed
 
 __all__ = [
     "Reading",
@@ -366,7 +368,7 @@ def rows_of_text(content: bytes, name: str, reading: Reading, ending: str) -> Ro
     empty = {k for k in unnamed if not any(cell.strip() for cell in cells[k])}
     kept = [k for k in range(width) if k not in empty]
     names, cells = [names[k] for k in kept], [cells[k] for k in kept]
-    decimal = reading.decimal or _decimal_of(cells, whole.delimiter)
+    decimal = reading.decimal or decimal_of(cells, separated_by=whole.delimiter)
     notes = _told(whole, reading, ending, decimal, cells)
     return Rows(names, cells, kept, places, decimal, notes, doubled)
 
@@ -402,18 +404,7 @@ def checked_names(
             "with the names of the columns, or give --no-header to call them c1, c2, ..."
         )
     names = [one or f"column {k + 1}" for k, one in enumerate(names)]
-    taken = set(names)
-    doubled = frozenset(one for one, count in Counter(names).items() if count > 1)
-    seen: Counter[str] = Counter()
-    for k, one in enumerate(names):
-        seen[one] += 1
-        number = seen[one]
-        while number > 1 and f"{one} ({number})" in taken:
-            number += 1
-        if number > 1:
-            names[k] = f"{one} ({number})"
-            taken.add(names[k])
-    return names, doubled
+    return distinct(names)
 
 
 def _is_number(text: str) -> bool:
@@ -427,22 +418,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _decimal_of(cells: list[list[str]], delimiter: str) -> str:
-    """The decimal mark of a file, for columns that do not tell."""
-    votes: Counter[str] = Counter()
-    for column in cells:
-        if any("," in cell for cell in column):
-            votes += decimal_votes(column)
-    if votes[","]:
-        for column in cells:
-            if not any("," in cell for cell in column):
-                votes += decimal_votes(column)
-    if votes[","] != votes["."]:
-        return "," if votes[","] > votes["."] else "."
-    # Who separates by semicolons needs the comma for something else.
-    return "," if delimiter == ";" and votes["doubtful"] else "."
 
 
 def _told(

@@ -59,7 +59,7 @@ def told(text: str, path: Path, max_breakpoints: int | None, max_seconds: float 
         max_seconds is None or path.breakpoints.size >= max_breakpoints
     )
     limit = f"--max-breakpoints {max_breakpoints}" if counted else f"--max-seconds {max_seconds:g}"
-    return text.replace(path.status.value, f"stopped at {limit}")
+    return text.replace(path.ending, f"stopped at {limit}")
 
 
 def _interrupted(path: object, voice: Voice, keep: Keep | None) -> None:

@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from homotopy import ModelError, Path
 from homotopy_plugins.estimators.folds import Recipe, Rows
 from homotopy_plugins.estimators.proven import proven, tell
+from homotopy_plugins.kernels.checks import is_whole
 
 __all__ = ["Fits", "out_of_fold_fits", "table"]
 
@@ -74,9 +75,8 @@ def out_of_fold_fits(recipe: Recipe, rows: Rows, C: float, gamma: float | None, 
     """Every row watched by a path that was traced without it."""
     labels = recipe.kind.validation_loss == "zero-one"  # type: ignore[attr-defined]
     n = rows.weight.size
-    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
     kind = StratifiedKFold if labels else KFold
-    folds = kind(int(cv), shuffle=True, random_state=0) if whole and cv >= 2 else cv
+    folds = kind(int(cv), shuffle=True, random_state=0) if is_whole(cv) and cv >= 2 else cv
     if not hasattr(folds, "split") and not isinstance(folds, list | tuple):
         raise ModelError(
             f"{recipe.name}: audit: cv must be a whole number of at least 2, a splitter or a list "

@@ -23,6 +23,7 @@ from homotopy.drawing import GREY, LINED_JUMPS, PALETTE, axes_for, curve_points,
 from homotopy_plugins.estimators.machine import Classifies, RobustMachine
 from homotopy_plugins.estimators.robustness import Scale
 from homotopy_plugins.estimators.several import refuse_several
+from homotopy_plugins.kernels.checks import check_top
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,8 @@ class OutlierPathDisplay(Display):
     at the top (of two alike, the one that is fitted worse at the end).  Colours tell the given
     label, or on which side of f the target lies.  Up to 40 strips have the number of their row
     beside them; more are drawn without gaps, those of one colour together.  Ticks on the upper edge
-    are jumps of the path, a dashed line marks the machine that was chosen.
+    are jumps of the path, a dashed line marks the machine that was chosen.  Along theta strips
+    appear as the pull of outliers fades: at robustness 0 they pull like any other row.
 
     Parameters
     ----------
@@ -102,6 +104,9 @@ class OutlierPathDisplay(Display):
         The robustness of the machine.
     n_rows : int, optional
         How many rows there are in all.
+    fading : bool
+        Whether robustness is the pull that outliers have lost, as along theta; strips then have
+        their colour in full where nothing is left of it.
 
     Attributes
     ----------
@@ -124,6 +129,7 @@ class OutlierPathDisplay(Display):
         jumps: Array,
         chosen: float | None = None,
         n_rows: int | None = None,
+        fading: bool = False,
     ) -> None:
         self.parameter = parameter
         self.traced = traced
@@ -136,6 +142,7 @@ class OutlierPathDisplay(Display):
         self.jumps = jumps
         self.chosen = chosen
         self.n_rows = n_rows
+        self.fading = fading
 
     @classmethod
     def from_estimator(
@@ -151,9 +158,7 @@ class OutlierPathDisplay(Display):
         ax : matplotlib Axes, optional
         """
         machine = robust_machine(estimator, cls.__name__)
-        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-        if top is not None and not (whole and top >= 1):
-            raise ModelError(f"{cls.__name__}: top must be a positive integer or None, got {top!r}")
+        check_top(top, cls.__name__)
         path, stays = machine.path_, machine.outlier_path_
         model: Any = path.model
         met = machine._worst_first * machine._met(path.response(path.traced[1]))
@@ -182,6 +187,7 @@ class OutlierPathDisplay(Display):
             jumps=scale.robustness(np.array([jump.t for jump in path.jumps])),
             chosen=machine.robustness_,
             n_rows=int(model.y.size),
+            fading=scale.parameter == "theta",
         ).plot(ax=ax)
 
     def plot(
@@ -217,6 +223,8 @@ class OutlierPathDisplay(Display):
         )
         ax.add_collection(self.strips_)
         self._name_rows(ax, named)
+        if self.fading:
+            self._veil(ax)
         used = np.unique(self.group)
         handles: list[Any] = [Patch(facecolor=colors[k], label=self.groups[k]) for k in used]
         if jumps and self.jumps.size:
@@ -283,6 +291,18 @@ class OutlierPathDisplay(Display):
             size = 9.0 if count <= 25 else 8.0
             ax.set_yticks(range(count), [f"{row}" for row in self.rows], fontsize=size)
             ax.tick_params(axis="y", length=0.0)
+
+    def _veil(self, ax: Axes) -> None:
+        """What is behind the strips, drawn over them as far as their rows have kept their pull."""
+        from matplotlib.colors import to_rgb
+
+        low, high = sorted(self.traced)
+        veil = np.ones((1, 256, 4))
+        veil[0, :, :3] = to_rgb(ax.get_facecolor())
+        veil[0, :, 3] = np.linspace(1.0 - low, 1.0 - high, 256)
+        bottom, top = ax.get_ylim()
+        limits, zorder = (low, high, bottom, top), self.strips_.get_zorder() + 0.1
+        ax.imshow(veil, extent=limits, aspect="auto", interpolation="bilinear", zorder=zorder)
 
     def _mark_jumps(self, ax: Axes) -> None:
         """A tick on the upper edge for each, and a thin line where they are few."""

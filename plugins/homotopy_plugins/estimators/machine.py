@@ -64,7 +64,7 @@ from homotopy_plugins.estimators.several import (
     refuse_several,
 )
 from homotopy_plugins.estimators.showing import bars, shown
-from homotopy_plugins.kernels.checks import check_size, finite, positive
+from homotopy_plugins.kernels.checks import check_size, check_top, finite, positive
 from homotopy_plugins.kernels.kernel_model import nearest_definite
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.hinge_ramp import HingeRamp
@@ -385,11 +385,7 @@ class RobustMachine(PlainMachine, BaseEstimator, metaclass=ABCMeta):  # type: ig
         """
         check_is_fitted(self)
         refuse_several(self, "audit")
-        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-        if top is not None and not (whole and top >= 1):
-            raise ModelError(
-                f"{type(self).__name__}: audit: top must be a positive integer or None, got {top!r}"
-            )
+        check_top(top, f"{type(self).__name__}: audit")
         model: Any = self.path_.model
         recipe = self._recipe()
         options = recipe.options | {"path": "s"}

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from homotopy import DataError, ModelError
+from homotopy import DataError
 from homotopy.report import Content, Report, path_content
 from homotopy.report.content import rounded, validation_chart
 from homotopy.report.sampling import Samples
 from homotopy.wording import counted
 from homotopy_plugins.estimators.robustness import Scale
+from homotopy_plugins.kernels.checks import check_top
 
 if TYPE_CHECKING:
     from homotopy_plugins.estimators.machine import RobustMachine
@@ -62,9 +63,7 @@ def machine_report(
 ) -> Report:
     """The page of a fitted machine; see `RobustMachine.report`."""
     who, path = type(machine).__name__, machine.path_
-    whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-    if not (whole and top >= 1):
-        raise ModelError(f"{who}: report: top must be a positive integer, got {top!r}")
+    check_top(top, f"{who}: report", or_all=False)
     columns = _Columns.of(machine, X, X_names)
     n = int(path.segments.first_piece.size)
     if row_names is not None and len(row_names) != n:
@@ -91,7 +90,12 @@ def machine_report(
     response = _marked(machine, content)
     words = CLASSES if machine._called[0] == "label" else TARGETS
     content.colors = [words.get(name, (name, None))[1] for name in content.pieces]
-    content.pieces = [words.get(name, (name, None))[0] for name in content.pieces]
+    below = set(path.model.outlier_pieces) if machine.path == "theta" else set()  # type: ignore[attr-defined]
+    content.pieces = [
+        # At weight 1 an outlier is charged like any other row, and is none.
+        words.get(name, (name, None))[0] + (" for theta < 1" if name in below else "")
+        for name in content.pieces
+    ]
     curve = getattr(machine, "validation_curve_", None)
     if curve is not None:
         content.charts.insert(0, validation_chart(curve, path))
@@ -100,8 +104,8 @@ def machine_report(
     content.field = _field(machine, content, columns)
     if machine.path == "theta":
         content.notes.append(
-            "At theta = 1 (robustness 0) an outlier still has its full pull: this is the plain "
-            "machine. At theta = 0 (robustness 1) it has none."
+            "An outlier has theta of the pull of another row: none at theta = 0 (robustness 1), "
+            "and all of it at theta = 1 (robustness 0), the plain machine, where no row is one."
         )
     content.certificate["how"] = f"machine.path_.{content.certificate['how'].split('.', 1)[1]}"
     return content.report()
@@ -330,10 +334,10 @@ def _field(
         "title": "Decision boundary" if labels else "Fitted curve",
         "text": (
             "The solid line is the boundary, the dashed ones are the margin (f = 1 and f = −1); "
-            "outliers have a rim."
             if labels
-            else "The line is the fitted function; outliers have a rim."
-        ),
+            else "The line is the fitted function; "
+        )
+        + f"outliers{' for theta < 1' if machine.path == 'theta' else ''} have a rim.",
         "names": names if labels else [names[0], "target"],
         "x": list(x_range),
         "y": list(y_range),

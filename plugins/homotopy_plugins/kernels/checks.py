@@ -22,10 +22,12 @@ __all__ = [
     "check_rows",
     "check_scale",
     "check_size",
+    "check_top",
     "checked_targets",
     "checked_weights",
     "finite",
     "flag",
+    "is_whole",
     "matrix",
     "number",
     "positive",
@@ -72,11 +74,24 @@ def within_reach(value: float, what: str, name: str) -> float:
 
 def whole(value: Any, what: str, name: str) -> int:
     """`value` as a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    if not is_whole(value) or value < 1:
         raise ModelError(f"{name}: {what} must be a positive integer, got {value!r}")
     if value > MOST:
         raise ModelError(f"{name}: {what} must be at most {MOST}, got a number of that size")
     return int(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is an integer, and not true or false."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_top(top: Any, name: str, or_all: bool = True) -> None:
+    """Refuse a number of rows to show that is none; None, for all of them, may be allowed."""
+    if (top is None and or_all) or (is_whole(top) and top >= 1):
+        return
+    allowed = "a positive integer or None" if or_all else "a positive integer"
+    raise ModelError(f"{name}: top must be {allowed}, got {top!r}")
 
 
 def flag(value: Any, what: str, name: str) -> bool:

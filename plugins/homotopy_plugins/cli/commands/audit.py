@@ -9,15 +9,7 @@ import typer
 
 from homotopy.path.files import replace_file
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import (
-    INTERRUPTED,
-    CommandError,
-    Voice,
-    leave,
-    listed,
-    number_of,
-    speaking,
-)
+from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave, speaking
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Categories,
@@ -49,10 +41,12 @@ from homotopy_plugins.cli.corrections import can_be_corrected, ensure_same_kind
 from homotopy_plugins.cli.decisions import Allowed, corrected
 from homotopy_plugins.cli.encoding import frame_of
 from homotopy_plugins.cli.files import STDIN, Reading, read_table
-from homotopy_plugins.cli.kinds import Choice
-from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import classes_to_audit
 from homotopy_plugins.cli.texts import bare_ending
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.tables.frames import holds_text
+from homotopy_plugins.tables.kinds import Choice
+from homotopy_plugins.wording import listed, number_of
 
 # Columns for people; --csv and --json have all.
 READ = ("label_quality", "given_label", "predicted_label", "reason")
@@ -89,7 +83,7 @@ def audit(
     cv: Annotated[
         int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
     ] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of the folds.")] = 0,
     max_seconds: Annotated[
         float | None,
         typer.Option(
@@ -206,19 +200,28 @@ def audited(
     rows, target = rows_of(table, choice, notes)
     classes_to_audit(target, table.source)
     with working(voice, "looking at the columns"):
-        X = frame_of(rows, choice, notes)
-    for note in notes:
-        voice.note(note)
+        X = _as_read(frame_of(rows, choice, notes))
+    voice.note(*notes)
     options: dict[str, Any] = {"cv": cv, "random_state": seed, "task": target.task}
     if jobs is not None:
         options["n_jobs"] = jobs
     if max_seconds is not None:
         options["max_seconds"] = max_seconds
+    kept = [name for name in (*choice.keep, *choice.category) if name in rows.names]
+    if kept:
+        options["keep"] = kept
     options["verbose"] = not voice.quiet
     found = outside.audited(X, target.values, rows.place, **options)
-    for note in found.notes:
-        voice.note(note)
+    voice.note(*found.notes)
     return found, table.counted
+
+
+def _as_read(X: Any) -> Any:
+    """The frame with words as categories, so that they are not read again."""
+    if not hasattr(X, "iloc"):
+        return X
+    words = [name for name in X.columns if holds_text(X[name])]
+    return X.astype(dict.fromkeys(words, "category"))
 
 
 def _about_quality(found: outside.Audited) -> str:

@@ -27,9 +27,11 @@ def demo(
         typer.Option("--folder", metavar="FOLDER", help="Folder to write to; created if needed."),
     ] = ".",
     rows: Annotated[
-        int, typer.Option("--rows", min=50, max=20_000, help="Rows of the table.")
+        int, typer.Option("--rows", metavar="N", min=50, max=20_000, help="Rows of the table.")
     ] = 300,
-    seed: Annotated[int, typer.Option("--seed", help="Rows of the table.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Random seed of the table.", min=0)
+    ] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -8,10 +8,11 @@ import typer
 
 import homotopy
 from homotopy import installed_plugins
-from homotopy_plugins.cli.answers import Voice, one_line, speaking
+from homotopy_plugins.cli.answers import Voice, speaking
 from homotopy_plugins.cli.arguments import AsJson, Quiet, plugin_names, voice_of
 from homotopy_plugins.cli.options import INPUTS, options_of
 from homotopy_plugins.cli.recipes import checked_plugin
+from homotopy_plugins.wording import one_line
 
 __all__ = ["first_line", "plugins"]
 

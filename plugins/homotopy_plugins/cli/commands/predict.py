@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from homotopy_plugins.cli.answers import listed, speaking
+from homotopy_plugins.cli.answers import speaking
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Characters,
@@ -27,7 +27,8 @@ from homotopy_plugins.cli.arguments import (
 )
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
-from homotopy_plugins.cli.tables import Table
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.wording import listed
 
 __all__ = ["predict"]
 
@@ -74,8 +75,7 @@ def predict(
         values = machine.values(X)
         answers = machine.predict(values)
         notes += _score(machine, table, answers)
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         columns, parts = [table.counted, "prediction"], [table.place, answers]
         if machine.classes is not None:
             columns.append("decision")

@@ -27,7 +27,7 @@ from homotopy_plugins.cli.arguments import (
 )
 from homotopy_plugins.cli.bars import bars, working
 from homotopy_plugins.cli.files import read_table
-from homotopy_plugins.cli.recipes import Ingredients, restored
+from homotopy_plugins.cli.recipes import Ingredients, Restored, restored
 
 __all__ = ["certify", "plot", "proof_data", "report", "write_report"]
 
@@ -42,7 +42,7 @@ def certify(
     data: Again = None,
     target: TargetName = None,
     tol: Annotated[
-        float, typer.Option("--tol", help="Tolerance of the optimality conditions.")
+        float, typer.Option("--tol", metavar="X", help="Tolerance of the optimality conditions.")
     ] = 1e-8,
     sample: Annotated[
         int | None,
@@ -59,7 +59,7 @@ def certify(
     with speaking(voice), bars(voice):
         if not (np.isfinite(tol) and tol > 0.0):
             raise CommandError(f"--tol must be a positive number, got {tol:g}")
-        path = _restored(file, data, target, voice)
+        path = _restored(file, data, target, voice).path
         with working(voice, "checking the path"):
             proof = path.certify(tol, sample=sample)
         text = f"{path!r}\n{proof}"
@@ -68,12 +68,11 @@ def certify(
         leave(UNPROVEN)
 
 
-def _restored(file: str, data: str | None, target: str | None, voice: Voice) -> Path:
+def _restored(file: str, data: str | None, target: str | None, voice: Voice) -> Restored:
     notes: list[str] = []
     found = restored(file, data, target, notes)
-    for note in notes:
-        voice.note(note)
-    return found.path
+    voice.note(*notes)
+    return found
 
 
 def proof_data(proof: Any) -> dict[str, Any]:
@@ -95,7 +94,8 @@ def plot(
         str, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg, .pdf.")
     ],
     what: Annotated[
-        str, typer.Option("--what", help="alpha, objective, partition or validation.")
+        str,
+        typer.Option("--what", metavar="NAME", help="alpha, objective, partition or validation."),
     ] = "objective",
     held_out: Annotated[
         str | None,
@@ -125,10 +125,7 @@ def plot(
                 f"{out}: cannot draw a picture that ends in {ending!r}; give one of "
                 f"{', '.join(sorted(kinds))}"
             )
-        notes: list[str] = []
-        found = restored(file, data, target, notes)
-        for note in notes:
-            voice.note(note)
+        found = _restored(file, data, target, voice)
         from homotopy import plot as pictures
 
         if what == "validation":
@@ -155,7 +152,7 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _curve(found: Any, file: str, target: str | None, voice: Voice) -> Any:
+def _curve(found: Restored, file: str, target: str | None, voice: Voice) -> Any:
     """The loss on the rows of another file, for every t of a path."""
     recipe = found.made.recipe
     if recipe.encoding is None:
@@ -165,8 +162,7 @@ def _curve(found: Any, file: str, target: str | None, voice: Voice) -> Any:
     table = read_table(file, recipe.reading)
     rows, held = rows_of(table, choice, [])
     X = recipe.encoding.apply(rows, notes)
-    for note in notes:
-        voice.note(note)
+    voice.note(*notes)
     return found.path.validation_curve(X, held.values)
 
 
@@ -190,10 +186,7 @@ def report(
         ensure_apart(file, out)
         ensure_outputs(out)
         outside.ensure_report(Path, "a path")
-        notes: list[str] = []
-        found = restored(file, data, target, notes)
-        for note in notes:
-            voice.note(note)
+        found = _restored(file, data, target, voice)
         write_report(found.path, found.made, out, voice, sample)
         voice.note(f"report: {out}")
 

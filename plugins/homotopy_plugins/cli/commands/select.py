@@ -9,16 +9,7 @@ import numpy as np
 import typer
 
 from homotopy_plugins.cli import outside
-from homotopy_plugins.cli.answers import (
-    INTERRUPTED,
-    CommandError,
-    Voice,
-    leave,
-    listed,
-    number_of,
-    plain,
-    speaking,
-)
+from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave, plain, speaking
 from homotopy_plugins.cli.arguments import (
     AsJson,
     Categories,
@@ -53,8 +44,9 @@ from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.cli.sizes import SearchEstimate, cache_of
-from homotopy_plugins.cli.tables import Table
 from homotopy_plugins.cli.targets import Target, two_classes
+from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.wording import listed, number_of
 
 __all__ = ["select"]
 
@@ -76,7 +68,9 @@ def select(
         str, typer.Option("--out", "-o", metavar="FILE", help="Save the chosen model (.npz).")
     ],
     target: TargetName = None,
-    kernel: Annotated[str, typer.Option("--kernel", help="rbf, linear or poly.")] = "rbf",
+    kernel: Annotated[
+        str, typer.Option("--kernel", metavar="NAME", help="rbf, linear or poly.")
+    ] = "rbf",
     costs: Annotated[
         str, typer.Option("--Cs", metavar="LIST", help="Values of C to try.")
     ] = "0.01,0.1,1,10,100",
@@ -89,13 +83,13 @@ def select(
         ),
     ] = "scale",
     path: Annotated[
-        str, typer.Option("--path", help="Robustness parameter: theta or s.")
+        str, typer.Option("--path", metavar="NAME", help="Robustness parameter: theta or s.")
     ] = "theta",
     cv: Annotated[
         int, typer.Option("--cv", metavar="N", min=2, help="Number of cross-validation folds.")
     ] = 5,
     seed: Annotated[
-        int, typer.Option("--seed", help="Random seed of the folds and of --rows.")
+        int, typer.Option("--seed", metavar="N", help="Random seed of the folds and of --rows.")
     ] = 0,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE", help="Write an interactive report.")
@@ -166,8 +160,7 @@ def select(
             columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
         with working(voice, "making numbers of the columns"):
             X = columns.apply(rows, notes)
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         machine_class = RobustSVCCV if classifies else RobustSVRCV
         _check_folds(goal, cv, classifies, table.source)
         search = machine_class(

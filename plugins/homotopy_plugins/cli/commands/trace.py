@@ -66,7 +66,9 @@ def trace(
         str | None,
         typer.Option("--path", metavar="NAME", help="The parameter that moves, for example theta."),
     ] = None,
-    kernel: Annotated[str | None, typer.Option("--kernel", help="linear, rbf, poly, ...")] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", metavar="NAME", help="linear, rbf, poly, ...")
+    ] = None,
     cost: Annotated[
         str | None, typer.Option("--C", metavar="VALUE", help="Weight of the loss.")
     ] = None,
@@ -98,7 +100,7 @@ def trace(
         float | None, typer.Option("--max-seconds", metavar="S", help="Stop after S seconds.")
     ] = None,
     rows: SomeRows = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of --rows.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of --rows.")] = 0,
     nystroem: Landmarks = None,
     memory: Memory = None,
     drop: Drop = None,
@@ -153,8 +155,7 @@ def trace(
                 nystroem=nystroem,
                 gamma=width,
             )
-        for note in notes:
-            voice.note(note)
+        voice.note(*notes)
         _warn(made, voice, saved=out is not None)
         with working(voice, "solving the plain machine"):
             made, start, note = with_threshold(made)

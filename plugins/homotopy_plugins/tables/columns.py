@@ -1,4 +1,4 @@
-"""Tables: columns by name, and where each row stands in its file.
+"""Tables: columns by name, and where each row stands in its file or frame.
 
 A suspected row is of no use without its line, so a table keeps the place of every row.
 """
@@ -6,6 +6,7 @@ A suspected row is of no use without its line, so a table keeps the place of eve
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,19 +14,48 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy_plugins.cli.answers import CommandError, close_to
-from homotopy_plugins.cli.cells import Cells, Habits, Style, cells_of, is_gap, text_of_cell
+from homotopy import DataError
+from homotopy_plugins.tables.cells import Cells, Habits, Style, cells_of, is_gap, text_of_cell
+from homotopy_plugins.wording import close_to
 
-__all__ = ["Column", "Edit", "Table"]
+__all__ = ["Column", "Table", "Ways", "distinct"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 
+@attrs.frozen
+class Ways:
+    """How a user says what cells do not, for messages: in Python, unless a command has options.
+
+    Attributes
+    ----------
+    keep : str
+        Keeps a column that would be left out.
+    day_first : str
+        Reads the day before the month.
+    gap : str
+        Takes ``{text}`` for a gap.
+    category : str
+        Takes the column ``{name}`` for one of categories.
+    drop : str
+        Leaves a column out.
+    quotes : bool
+        Whether names stand in quotes.
+    """
+
+    keep: str = "keep=[NAME] keeps one"
+    day_first: str = "pandas.to_datetime(..., dayfirst=True) if the day comes first"
+    gap: str = "replace {text!r} by None if it stands for a gap"
+    category: str = "give {name!r} the dtype 'category' if it names categories"
+    drop: str = "leave the column out"
+    quotes: bool = True
+
+
 @attrs.frozen(eq=False, slots=False)
 class Column:
-    """One column: texts from a text file, else what the file holds; `position` is where it stands
-    in a text or on a sheet, counted from 0."""
+    """One column: texts from a text file, else what the file or the frame holds; `position` is
+    where it stands in a text or on a sheet, counted from 0."""
 
     name: str
     raw: Sequence[Any] | npt.NDArray[Any]
@@ -60,15 +90,6 @@ class Column:
         return attrs.evolve(self, raw=[self.raw[i] for i in rows.tolist()])
 
 
-@attrs.frozen
-class Edit:
-    """What is to stand in a cell, and the place of a row in which the same stands already, or
-    None."""
-
-    text: str
-    like: int | None = None
-
-
 @attrs.frozen(eq=False)
 class Table:
     """Columns by name, or the matrix of a file that has none, and where each row stands.
@@ -94,6 +115,9 @@ class Table:
         What was found out about the file.
     doubled : frozenset of str
         Names that several columns had; all but the first were numbered.
+    named : bool
+        Whether the columns have names of their own, which may tell what they hold.
+    ways : Ways
     """
 
     source: str
@@ -106,6 +130,8 @@ class Table:
     target: str | None = None
     notes: tuple[str, ...] = ()
     doubled: frozenset[str] = frozenset()
+    named: bool = True
+    ways: Ways = Ways()
 
     @property
     def size(self) -> int:
@@ -124,7 +150,7 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise CommandError(f"{self.source} has no column {name!r}; {close_to(name, self.names)}")
+        raise DataError(f"{self.source} has no column {name!r}; {close_to(name, self.names)}")
 
     def take(self, rows: Index) -> Table:
         """Some of the rows as a table of their own."""
@@ -142,3 +168,19 @@ class Table:
             self.column(name)
         kept = tuple(column for column in self.columns if column.name not in names)
         return attrs.evolve(self, columns=kept)
+
+
+def distinct(names: Sequence[str]) -> tuple[list[str], frozenset[str]]:
+    """Names, each once: those that come again are numbered.  And the names that several have."""
+    made, taken = list(names), set(names)
+    doubled = frozenset(one for one, count in Counter(names).items() if count > 1)
+    seen: Counter[str] = Counter()
+    for k, one in enumerate(names):
+        seen[one] += 1
+        number = seen[one]
+        while number > 1 and f"{one} ({number})" in taken:
+            number += 1
+        if number > 1:
+            made[k] = f"{one} ({number})"
+            taken.add(made[k])
+    return made, doubled

@@ -17,14 +17,21 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy import MissingPackageError
+
 __all__ = [
+    "AMOUNTS",
+    "GAPS",
+    "GAPS_AMONG_NUMBERS",
     "PLAIN",
     "Cells",
     "Habits",
     "Style",
     "cells_of",
-    "decimal_votes",
+    "days_of",
+    "decimal_of",
     "is_gap",
+    "is_missing",
     "text_of_cell",
 ]
 
@@ -151,11 +158,17 @@ def is_gap(entry: Any, missing: frozenset[str] = frozenset()) -> bool:
     if isinstance(entry, str):
         text = entry.strip()
         return text.casefold() in GAPS or text in missing
-    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
+    return is_missing(entry) or (bool(missing) and text_of_cell(entry) in missing)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA: nothing else differs from itself or refuses to say."""
+    if value is None:
         return True
-    if isinstance(entry, float | np.floating) and bool(np.isnan(entry)):
-        return True
-    return bool(missing) and text_of_cell(entry) in missing
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
 
 
 def text_of_cell(entry: Any) -> str:
@@ -257,13 +270,45 @@ def decimal_votes(texts: Iterable[Any]) -> Counter[str]:
     return votes
 
 
+def decimal_of(columns: Sequence[Sequence[str]], separated_by: str = ",") -> str:
+    """The decimal mark of a table, for columns that do not tell."""
+    votes: Counter[str] = Counter()
+    for column in columns:
+        if any("," in cell for cell in column):
+            votes += decimal_votes(column)
+    if votes[","]:
+        for column in columns:
+            if not any("," in cell for cell in column):
+                votes += decimal_votes(column)
+    if votes[","] != votes["."]:
+        return "," if votes[","] > votes["."] else "."
+    # Who separates by semicolons needs the comma for something else.
+    return "," if separated_by == ";" and votes["doubtful"] else "."
+
+
 # ---------------------------------------------------------------------- dates
+
+
+def days_of(moments: npt.NDArray[Any]) -> Array:
+    """Moments (or spans of time) in days (since 1970), NaN where there is none."""
+    nanoseconds = moments.astype(f"{moments.dtype.kind}8[ns]").astype(np.int64)
+    return np.where(np.isnat(moments), np.nan, nanoseconds / 86400e9)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise MissingPackageError(
+            "reading dates needs pandas, which is not installed: pip install pandas, or give days "
+            "as numbers"
+        ) from None
+    return pandas
 
 
 def _moments(texts: Sequence[str], form: str) -> Array:
     """Days since 1970, NaN for what is no date of this form; a time of the day may follow it."""
-    import pandas as pd
-
+    pd = _pandas()
     if form == "ISO8601":
         found = pd.to_datetime(pd.Series(texts), format=form, errors="coerce", utc=True)
     else:
@@ -280,9 +325,7 @@ def _moments(texts: Sequence[str], form: str) -> Array:
                 utc=True,
             )  # fmt: skip
             found = found.fillna(more)
-    nanoseconds = found.dt.tz_localize(None).to_numpy(dtype="datetime64[ns]")
-    days: Array = nanoseconds.astype(np.int64) / 86400e9
-    return np.where(np.isnat(nanoseconds), np.nan, days)
+    return days_of(found.dt.tz_localize(None).to_numpy(dtype="datetime64[ns]"))
 
 
 def _dates(
@@ -352,6 +395,9 @@ def cells_of(raw: Any, habits: Habits, learnt: Style | None = None) -> Cells:
             except ValueError:
                 continue
         return _as_days_if_compact(Cells(values, none, PLAIN, Counter()), learnt)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "Mm":
+        style = Style("date", form="ISO8601") if raw.dtype.kind == "M" else PLAIN
+        return Cells(days_of(raw), none, style, Counter())
     values = np.full(len(raw), np.nan)
     texts: list[str] = []
     places: list[int] = []
@@ -401,9 +447,7 @@ def _as_days_if_compact(cells: Cells, learnt: Style | None) -> Cells:
 
 
 def _day(entry: datetime.date) -> float:
-    import pandas as pd
-
-    moment = pd.Timestamp(entry)
+    moment = _pandas().Timestamp(entry)
     if moment.tzinfo is not None:
         moment = moment.tz_convert("UTC").tz_localize(None)
     return float(moment.value / 86400e9) if moment.unit == "ns" else _day_of(moment)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy_plugins.cli.answers import CommandError, listed
-from homotopy_plugins.cli.cells import Cells
-from homotopy_plugins.cli.tables import Column, Table
+from homotopy import DataError
+from homotopy_plugins.tables.cells import Cells
+from homotopy_plugins.tables.columns import Column, Table, Ways
+from homotopy_plugins.wording import listed
 
 __all__ = [
+    "CATEGORIES",
+    "LARGEST",
+    "MOSTLY",
+    "UNIQUE",
     "Choice",
     "checked_numbers",
-    "choice_from_json",
-    "choice_to_json",
-    "drawn",
+    "is_mixed",
     "kinds_of",
+    "mixed",
+    "told_gaps",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -88,6 +92,7 @@ class Choice:
 class _Seen:
     """What there is to tell about columns."""
 
+    ways: Ways
     kinds: dict[str, str] = attrs.field(factory=dict)
     single: list[str] = attrs.field(factory=list)
     texts: list[str] = attrs.field(factory=list)
@@ -101,7 +106,7 @@ class _Seen:
     def told(self) -> list[str]:
         notes = []
         read = [
-            f"{listed(names, 4)} ({what})"
+            f"{self._names(names)} ({what})"
             for names, what in (
                 (self.amounts, "amounts with signs or separators"),
                 (self.dates, "dates, in days"),
@@ -113,11 +118,11 @@ class _Seen:
             notes.append(f"read as numbers: {', '.join(read)}")
         if self.doubtful:
             notes.append(
-                f"{listed(self.doubtful, 4)}: read as month/day/year, which the dates do not tell "
-                "(--day-first if the day comes first)"
+                f"{self._names(self.doubtful)}: read as month/day/year, which the dates do not "
+                f"tell ({self.ways.day_first})"
             )
         left = [
-            f"{listed(names, 4)} ({why})"
+            f"{self._names(names)} ({why})"
             for names, why in (
                 (self.single, "one value only"),
                 (self.texts, "words that hardly repeat"),
@@ -128,16 +133,19 @@ class _Seen:
         ]
         if left:
             back = self.texts or self.counting or self.naming
-            keep = "; --keep COLUMN keeps one" if back else ""
+            keep = f"; {self.ways.keep}" if back else ""
             notes.append(f"left out: {', '.join(left)}{keep}")
         return notes
+
+    def _names(self, names: list[str]) -> str:
+        return listed(map(repr, names) if self.ways.quotes else names, 4)
 
 
 def kinds_of(table: Table, choice: Choice, notes: list[str]) -> dict[str, str]:
     """Which columns hold numbers and which categories; those of no use are left out, and named."""
     for name in (*choice.category, *choice.keep):
         table.column(name)
-    seen = _Seen()
+    seen = _Seen(table.ways)
     for column in table.columns:
         if column.name not in choice.category and _holds_numbers(column, table):
             _look_at_numbers(column, table, choice, seen)
@@ -150,15 +158,6 @@ def kinds_of(table: Table, choice: Choice, notes: list[str]) -> dict[str, str]:
     return seen.kinds
 
 
-def drawn(table: Table, choice: Choice, notes: list[str]) -> Table:
-    """The rows that were asked for, drawn at random and in their order."""
-    if choice.rows is None or choice.rows >= table.size:
-        return table
-    rows = np.random.default_rng(choice.seed).choice(table.size, choice.rows, replace=False)
-    notes.append(f"{choice.rows:,} of {table.size:,} rows, drawn at random (--seed {choice.seed})")
-    return table.take(np.sort(rows))
-
-
 def _look_at_numbers(column: Column, table: Table, choice: Choice, seen: _Seen) -> None:
     name, style = column.name, column.cells.style
     values = checked_numbers(name, column.raw, column.cells, table)
@@ -167,10 +166,10 @@ def _look_at_numbers(column: Column, table: Table, choice: Choice, seen: _Seen) 
         seen.single.append(name)
         return
     if name not in choice.keep and style.kind == "number":
-        if _counts_rows(name, values):
+        if _counts_rows(name, values, table.named):
             seen.counting.append(name)
             return
-        if _identifies(name, there):
+        if table.named and _identifies(name, there):
             if np.unique(there).size > CATEGORIES:
                 seen.naming.append(name)
             else:
@@ -206,23 +205,35 @@ def _look_at_words(column: Column, choice: Choice, seen: _Seen) -> None:
         seen.kinds[column.name] = "category"
 
 
-def _holds_numbers(column: Column, table: Table) -> bool:
-    """Whether a column is one of numbers; one that nearly is, is refused with the place."""
+def is_mixed(column: Column) -> bool:
+    """Whether texts stand among at least as many numbers."""
     cells = column.cells
     numbers = int(np.count_nonzero(~np.isnan(cells.values)))
-    if not cells.wrong.size:
-        return True
-    if numbers < MOSTLY * (numbers + cells.wrong.size):
-        return False
-    texts = Counter(str(column.raw[i]).strip() for i in cells.wrong.tolist())
-    i = int(cells.wrong[0])
-    more = f" (and {cells.wrong.size - 1} more)" if cells.wrong.size > 1 else ""
+    return cells.wrong.size > 0 and numbers >= MOSTLY * (numbers + cells.wrong.size)
+
+
+def mixed(column: Column, table: Table) -> str:
+    """Which text stands where among numbers."""
+    wrong = column.cells.wrong
+    i = int(wrong[0])
+    more = f" (and {wrong.size - 1} more)" if wrong.size > 1 else ""
+    held = {"number": "numbers", "date": "dates", "clock": "times of day"}
+    return (
+        f"column {column.name!r} holds {str(column.raw[i])!r} in {table.where(i)}{more} among "
+        f"{held[column.cells.style.kind]}"
+    )
+
+
+def _holds_numbers(column: Column, table: Table) -> bool:
+    """Whether a column is one of numbers; one that nearly is, is refused with the place."""
+    if not is_mixed(column):
+        return not column.cells.wrong.size
+    texts = Counter(str(column.raw[i]).strip() for i in column.cells.wrong.tolist())
     often = texts.most_common(1)[0][0]
-    held = {"number": "numbers", "date": "dates", "clock": "times of day"}[cells.style.kind]
-    raise CommandError(
-        f"{table.source}: column {column.name!r} holds {str(column.raw[i])!r} in {table.where(i)}"
-        f"{more} among {held}; correct it, give --missing {often!r} if it stands for a gap, or "
-        f"--category {column.name!r} if the column names categories"
+    ways = table.ways
+    raise DataError(
+        f"{table.source}: {mixed(column, table)}; correct it, {ways.gap.format(text=often)}, or "
+        f"{ways.category.format(name=column.name)}"
     )
 
 
@@ -230,24 +241,24 @@ def checked_numbers(name: str, raw: Any, cells: Cells, table: Table) -> Array:
     """The values of a column, refused where one is no number that can be computed with."""
     if cells.wrong.size:
         i = int(cells.wrong[0])
-        raise CommandError(
+        raise DataError(
             f"{table.source}: column {name!r} should hold numbers, but {table.where(i)} has "
-            f"{str(raw[i])!r}; correct it, or give --missing {str(raw[i]).strip()!r} if it stands "
-            "for a gap"
+            f"{str(raw[i])!r}; correct it, or {table.ways.gap.format(text=str(raw[i]).strip())}"
         )
     large = np.flatnonzero(np.abs(cells.values) > LARGEST)
     if large.size:
         i = int(large[0])
-        raise CommandError(
+        raise DataError(
             f"{table.source}: column {name!r} is {cells.values[i]:g} in {table.where(i)}, which "
-            "cannot be computed with; correct it, leave it empty, or --drop the column"
+            f"cannot be computed with; correct it, leave it empty, or {table.ways.drop}"
         )
     return cells.values
 
 
-def _counts_rows(name: str, values: Array) -> bool:
-    """Whether a column goes up by one from row to row."""
-    unnamed = re.fullmatch(r"column \d+|Unnamed: \d+", name) is not None
+def _counts_rows(name: str, values: Array, named: bool) -> bool:
+    """Whether a column goes up by one from row to row; one without a name among columns that are
+    `named` is suspected sooner."""
+    unnamed = named and re.fullmatch(r"column \d+|Unnamed: \d+", name) is not None
     if values.size < (2 if unnamed else COUNTED) or CLOCKS.fullmatch(name) is not None:
         return False
     return not np.isnan(values).any() and bool(np.all(np.diff(values) == 1.0))
@@ -262,28 +273,9 @@ def _identifies(name: str, there: Array) -> bool:
     return NUMBERS.fullmatch(name) is not None and np.unique(there).size == there.size
 
 
-def _expect(true: bool, what: str) -> None:
-    if not true:
-        raise ValueError(f"its {what} is not one of ours")
-
-
-def choice_to_json(choice: Choice) -> dict[str, Any]:
-    return attrs.asdict(choice)
-
-
-def choice_from_json(data: Any) -> Choice:
-    """What `choice_to_json` made; ValueError if it is anything else."""
-    _expect(isinstance(data, Mapping), "choice of columns")
-    fields = {field.name for field in attrs.fields(Choice)}
-    _expect(set(data) == fields, "choice of columns")
-    texts = [data[key] for key in ("target", "positive")]
-    lists = [data[key] for key in ("drop", "category", "keep")]
-    _expect(all(one is None or isinstance(one, str) for one in texts), "choice of columns")
-    _expect(all(isinstance(one, list | tuple) for one in lists), "choice of columns")
-    _expect(all(isinstance(one, str) for names in lists for one in names), "choice of columns")
-    _expect(isinstance(data["scale"], bool), "choice of columns")
-    drawn, seed = data["rows"], data["seed"]
-    _expect(type(seed) is int and (drawn is None or type(drawn) is int), "choice of rows")
-    _expect(data["task"] in ("auto", "classification", "regression"), "choice of columns")
-    kept = {key: tuple(data[key]) for key in ("drop", "category", "keep")}
-    return Choice(**{**data, **kept})
+def told_gaps(gaps: Counter[str]) -> list[str]:
+    """Which words were taken for gaps among numbers."""
+    if not gaps:
+        return []
+    words = listed(f"{text!r} ({count})" for text, count in gaps.most_common())
+    return [f"read as missing among numbers: {words}"]

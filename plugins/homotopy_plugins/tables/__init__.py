@@ -1,0 +1,1 @@
+"""Columns as people have them, as numbers, dates and words: for `audit` and the command line."""
