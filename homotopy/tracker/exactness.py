@@ -160,7 +160,11 @@ class Exactness(Factoring):
         """Solve for the error of the point, and undo that if it does not help; return the error
         that remains."""
         alpha, b, off = self.alpha.copy(), self.b, self.off
+        done = int(self.cursor.refined)
         self._phase(state.SHARPENING)
+        if self.cursor.refined == done:
+            # An alpha is in the way: nothing has moved.
+            return off
         self.refresh()
         if not self.off < off:
             self.alpha[:], self.b = alpha, b

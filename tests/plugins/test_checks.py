@@ -7,7 +7,7 @@ import pytest
 
 from homotopy import Homotopy
 from homotopy.tracker import Tracker
-from homotopy_plugins import LADRamp
+from homotopy_plugins import HingeRamp, LADRamp
 
 
 @pytest.fixture
@@ -39,4 +39,29 @@ def test_jumps_between_small_alphas_ask_for_no_check_each(counted):
     path = Homotopy(model).trace()
     assert len(path.jumps) > 30
     assert counted["_maintain"] < len(path.jumps) / 20
+    assert path.certify().ok
+
+
+def test_dozens_leave_their_knots_in_one_correction(counted, monkeypatch):
+    """At theta = 0 the knots of a hinge have shrunk to a point, and every alpha but one leaves its
+    own: u is recomputed once before and once after."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(300) > 0.0, 1.0, -1.0)
+    at_end: list[tuple[int, int]] = []
+    correct = Tracker.correct
+
+    def noted(self):
+        active, refreshed = int(self.system.actives), counted.get("refresh", 0)
+        done = correct(self)
+        if self.route.t == self.route.last:
+            left = active - int(self.system.actives)
+            at_end.append((left, counted["refresh"] - refreshed))
+        return done
+
+    monkeypatch.setattr(Tracker, "correct", noted)
+    path = Homotopy(HingeRamp(X, y, C=0.1, kernel="rbf", gamma=0.2, fit_intercept=True)).trace()
+    ((left, refreshed),) = at_end
+    assert left > 50
+    assert refreshed == 2
     assert path.certify().ok
