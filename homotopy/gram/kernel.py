@@ -36,6 +36,9 @@ MEMORY = 2000.0
 NONE: Index = np.empty(0, dtype=np.int64)
 # Columns computed in one call; a multiple of four, as rows are summed in fours.
 BATCH = 256
+# Products with no more vectors than this are summed from the rows where they are stored: copying
+# these would take longer.
+FEW = 4
 
 
 class _Held:
@@ -301,11 +304,19 @@ class KernelGram(Gram):
     def matmat(self, alphas: Array) -> Array:
         index = np.flatnonzero(np.any(alphas != 0.0, axis=1))
         store, _ = self._here()
-        out = np.zeros((self.size, alphas.shape[1]))
+        columns = alphas.shape[1]
+        out = np.zeros((self.size, columns) if columns > FEW else (columns, self.size))
         for k in range(0, index.size, BATCH):
             part = index[k : k + BATCH]
-            out += store.gather(part).T @ alphas[part]
-        return out
+            if columns > FEW:
+                out += store.gather(part).T @ alphas[part]
+                continue
+            rows, slot = store.rows, store.place[part]
+            if np.any(slot < 0):
+                rows, slot = store.gather(part), np.arange(part.size)
+            for total, weights in zip(out, np.ascontiguousarray(alphas[part].T), strict=True):
+                weighted_rows(rows, slot, weights, total)
+        return out if columns > FEW else out.T
 
 
 def with_rows(gram: Gram) -> Gram:

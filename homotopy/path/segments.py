@@ -86,6 +86,11 @@ class Segments(Pickled):
         piece[self.changed[:end]] = self.changed_to[:end]
         return piece
 
+    def actives(self, k: int) -> Index:
+        """Return the active coordinates of segment k."""
+        found: Index = self.active[self.offset[k] : self.offset[k + 1]]
+        return found
+
     def first(self, count: int) -> Segments:
         """Return the first `count` segments."""
         entries, events = int(self.offset[count]), int(self.event[count])

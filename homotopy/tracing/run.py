@@ -71,8 +71,6 @@ class Run:
         self.first_piece: Index = NONE
         self.begun = False
         self.guess: Guess | None = None
-        # Points beyond this t have not been checked.
-        self.unsure: float | None = None
         self.earlier: Unproven | None = None
 
     def _listen_to(self) -> None:
@@ -133,7 +131,7 @@ class Run:
         whole = self.jumps.crossed_whole(path)
         if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):
             return False
-        return is_proven(path, self.tracker, tolerances, forced=forced, unsure=self.unsure)
+        return is_proven(path, self.tracker, tolerances, forced=forced)
 
     # ------------------------------------------------------------------ the loop
 
@@ -150,7 +148,7 @@ class Run:
                 tracker.refresh()
             self._leave_corners()
             if not point.as_it_was:
-                tracker.doubt = float(tracker.sizes.bound)
+                tracker.doubts.begin(float(tracker.sizes.bound))
         self.first_piece, self.begun = tracker.piece.copy(), True
         self.watch.read_from(self.first_piece)
         self.watch.begin(self.start, self.stop)
@@ -221,15 +219,17 @@ class Run:
         )
         if self.start != self.stop and jumped:
             tracker.record_point()
-        doubt, checked = tracker.doubt, float(tracker.sizes.checked)
+        doubts = tracker.doubts
+        known = len(doubts.stretches)
         if not tracker.correct():
-            tracker.doubt = np.inf
-        elif doubt <= tracker.tolerances.repair < tracker.doubt:
+            doubts.whole = np.inf
+        elif (
+            len(doubts.stretches) > known
+            and doubts.stretches[-1].error <= doubts.limit + tracker.off_on_arrival()
+        ):
             # The last point was off and has been corrected.  The points since the last check are
-            # in doubt, unless the error arose only on arrival.
-            if tracker.doubt > tracker.tolerances.repair + tracker.off_on_arrival():
-                self.unsure = checked
-            tracker.doubt = doubt
+            # in doubt, unless the error arose only on arrival, as here.
+            doubts.stretches.pop()
 
     # ------------------------------------------------------------------ checkpoints
 

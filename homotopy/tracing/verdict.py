@@ -9,7 +9,7 @@ from homotopy.checkpoint import Trouble
 from homotopy.diagnosis import Point, cause_of_trouble
 from homotopy.errors import TraceError
 from homotopy.path import Path, Status
-from homotopy.path.certificate import holds, proven_part
+from homotopy.path.certificate import held_at_end, holds, proven_part
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failure, Kind, Tracker
 
@@ -53,24 +53,30 @@ def is_proven(
     tolerances: TraceTolerances,
     *,
     forced: bool,
-    unsure: float | None,
 ) -> bool:
     """Whether every point of a path is proven: by the tracker's error bound, or by the certificate
-    if that bound leaves a doubt.
+    where that bound leaves a doubt.
 
     `forced` means that the certificate decides: the problem is small, or a jump was not crossed at
-    its t, or not by the tracker.  Points beyond t = `unsure` have not been checked.
+    its t, or not by the tracker.
     """
-    sizes = tracker.sizes
-    off = tracker.doubt > tracker.tolerances.repair or sizes.strain > tolerances.strain
+    doubts, sizes = tracker.doubts, tracker.sizes
+    off = doubts.whole > doubts.limit or sizes.strain > tolerances.strain
     off = off or sizes.broken > tolerances.broken
-    if forced or off or _climbs(path, tolerances.level) or tracker.rests():
+    if forced or off or _climbs(path, tolerances.level) or _rests(path, tracker):
         return holds(path)
-    if unsure is None:
-        return True
-    start, (first, last) = path.segments.start, path.span
-    since = start[(start - unsure) * (last - first) >= 0.0]
-    return not since.size or path.certify(at=np.append(since, last)).ok
+    stretches = [(stretch.first, stretch.last) for stretch in doubts.stretches]
+    return not stretches or holds(path, stretches)
+
+
+def _rests(path: Path, tracker: Tracker) -> bool:
+    """Whether a coordinate ends on a jump corner on which others may not hold it.
+
+    The tracker asks that on every segment, except of those that it lets rest because their flip
+    moved nothing; what it says of the end is worked out again.
+    """
+    resting = tracker.resting()
+    return resting.size > 0 and (tracker.left_alone(resting) or not held_at_end(path, resting))
 
 
 def _climbs(path: Path, level: float) -> bool:

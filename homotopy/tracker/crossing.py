@@ -26,6 +26,7 @@ from homotopy.tracker.nearness import corner_now, near_a_of, slope_value
 from homotopy.tracker.objective import keep, moved_from, objective
 from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
 from homotopy.tracker.selection import sort
+from homotopy.tracker.sizes import knot_terms
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
@@ -376,8 +377,9 @@ def end_jump(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def fallen(core):  # type: ignore[no-untyped-def]
-    """Whether the jump has left behind the rounding of much larger alphas."""
-    coords, mass = core.coords, 0.0
+    """Whether the jump has left behind the rounding of much larger terms (as in `measure`)."""
+    coords, mass, largest = core.coords, 0.0, 0.0
     for i in range(coords.u.size):
         mass += coords.status[i].length * abs(alpha_now(core, i))
-    return core.sizes.mass > core.tol.fallen * mass
+        largest = max(largest, knot_terms(core, i))
+    return core.sizes.mass > core.tol.fallen * (mass + largest)

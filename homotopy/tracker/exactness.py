@@ -110,14 +110,20 @@ class Exactness(Factoring):
         was last recomputed."""
         return float(self.sizes.off)
 
-    def rests(self) -> bool:
-        """Whether a free coordinate is on a jump corner, where none can stay for long."""
+    def resting(self) -> Index:
+        """Return the free coordinates on a jump corner, where none can stay for long unless
+        others hold it."""
         corner = self.model_polylines.corner
         if not np.any(corner.kind == JUMP):
-            return False
+            return np.empty(0, dtype=np.int64)
         away = np.abs(corner.at + corner.rate * self.route.t - self.u[:, None])
         near = self.tolerances.near * np.maximum(np.abs(self.u), self.coords.fence.scale)[:, None]
-        return bool(np.any((corner.kind == JUMP) & (away <= near)))
+        return np.flatnonzero(np.any((corner.kind == JUMP) & (away <= near), axis=1))
+
+    def left_alone(self, some: Index) -> bool:
+        """Whether any of these has ever stayed on a jump corner because its flip moved nothing (see
+        `homotopy.tracker.ties.stays_on_jump`), not because others hold it."""
+        return bool(np.any(self.coords.status.jump_stay[some] > 0))
 
     def correct(self) -> bool:
         """Recompute u and solve for its error; return whether the error is gone."""
@@ -145,8 +151,13 @@ class Exactness(Factoring):
         # (A correction that makes it worse is no better end of the segment.)
         if off <= before and self.jumping.in_jump == state.ON_WAY and self.route.along:
             self.mend_end()
-        self.doubt = max(self.doubt, first, float(self.sizes.bound))
+        self.judge(max(first, float(self.sizes.bound)))
         return off <= tol.repair
+
+    def judge(self, error: float) -> None:
+        """Note the error of the present point, relative to what the certificate allows."""
+        recorded = self._started and self.cursor.recording
+        self.doubts.judge(error, int(self.cursor.segments) if recorded else None)
 
     def off_on_arrival(self) -> float:
         """Return the error that the end of the path may have before correction: flat coordinates
@@ -160,7 +171,11 @@ class Exactness(Factoring):
         """Solve for the error of the point, and undo that if it does not help; return the error
         that remains."""
         alpha, b, off = self.alpha.copy(), self.b, self.off
+        done = int(self.cursor.refined)
         self._phase(state.SHARPENING)
+        if self.cursor.refined == done:
+            # An alpha is in the way: nothing has moved.
+            return off
         self.refresh()
         if not self.off < off:
             self.alpha[:], self.b = alpha, b

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state, tasks
+from homotopy.tracker.doubts import Doubts
 from homotopy.tracker.records import Numbers, records
 from homotopy.tracker.tables import border_weight, empty_lines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, as_record
@@ -75,8 +76,7 @@ class Memory:
         self.route, self.fixed, self.sizes, self.system = map(Numbers, self._scalars[:4])
         self.event, self.jumping, self.scope, self.cursor = map(Numbers, self._scalars[4:])
         self._every = np.arange(n)
-        # The largest error of the path so far, relative to what the certificate allows.
-        self.repairs, self.doubt = 0, 0.0
+        self.repairs, self.doubts = 0, Doubts(self.tolerances.repair)
         # Called at every pause; may raise an exception to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route last made progress, and the steps and repairs by then.
@@ -441,10 +441,11 @@ class Memory:
             for name, array in members._asdict().items()
             if (group, name) not in (("coords", "border"), ("active", "column"))
         }
-        numbers = (self.repairs, self.doubt, *self._anchor, self._started, self._settling_at)
+        numbers = (self.repairs, *self._anchor, self._started, self._settling_at)
         return arrays | {
             **{f"scalars.{k}": _plain(v) for k, v in self._scalars._asdict().items()},
             "column": _plain(self.column),
+            "doubts": self.doubts.numbers(),
             "numbers": np.array(numbers, dtype=float),
         }
 
@@ -464,6 +465,7 @@ class Memory:
         self._record_room(
             *(len(saved[f"record.{name}"]) for name in ("segment", "active", "log", "jump"))
         )
+        self.doubts.restore(saved["doubts"])
         for name, array in self.state().items():
             given = saved[name]
             if (array.shape, array.dtype) != (given.shape, given.dtype):
@@ -479,6 +481,6 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.doubt, t, steps, before, started, at = saved["numbers"].tolist()
+        repairs, t, steps, before, started, at = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
         self._started, self._settling_at = bool(started), at

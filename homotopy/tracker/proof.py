@@ -28,7 +28,7 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.leaving import leave, ready_for
-from homotopy.tracker.nearness import corner_now, imply_all, near_a_of
+from homotopy.tracker.nearness import corner_now, imply_all, near_a_of, place_of
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
@@ -199,7 +199,8 @@ def solve_residuals(core):  # type: ignore[no-untyped-def]
     """Compute the change of alpha_A (``work[1]``) and b (``column.rate``) that moves the active
     coordinates onto their pieces, and the border equations by minus ``column.off``."""
     active, fixed, system = core.active, core.fixed, core.system
-    if system.ready < 2:
+    if not system.ready:
+        # (Of `half`, only the part of the border is used.)
         prepare(core)
     x = active.work[0]
     for k in range(system.actives):
@@ -231,8 +232,8 @@ def first_out(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def apply_change(core, part):  # type: ignore[no-untyped-def]
-    """Apply a fraction `part` of the change; u follows."""
+def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
+    """Apply a fraction `part` of the change; u follows, `everywhere` or on A only."""
     coords, active, system, event, cursor = (
         core.coords,
         core.active,
@@ -248,8 +249,11 @@ def apply_change(core, part):  # type: ignore[no-untyped-def]
         active.column[c].off *= 1.0 - part
     cursor.refined += 1
     event.fresh = 0
-    shift_response(core)
-    imply_all(core)
+    if everywhere:
+        shift_response(core)
+        imply_all(core)
+    else:
+        shift_active(core, part)
 
 
 @njit(**PART)
@@ -258,7 +262,7 @@ def refine(core):  # type: ignore[no-untyped-def]
     knot."""
     solve_residuals(core)
     if first_out(core)[0] < 0:
-        apply_change(core, 1.0)
+        apply_change(core, 1.0, True)
 
 
 @njit(**PART)
@@ -277,42 +281,37 @@ def take_up(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def correct(core):  # type: ignore[no-untyped-def]
-    """Do the same with pivots: an alpha that the change takes out of its knot leaves it."""
+def correct(core, everywhere):  # type: ignore[no-untyped-def]
+    """Do the same with pivots: an alpha that the change takes out of its knot leaves it.
+
+    Each pivot needs u on A alone, and where knots have shrunk to a point there are hundreds: u
+    follows `everywhere` only if the caller does not recompute it.
+    """
     coords, active, system = core.coords, core.active, core.system
     for _ in range(1 + system.actives):
         solve_residuals(core)
         k, part = first_out(core)
         if k < 0:
-            apply_change(core, 1.0)
+            apply_change(core, 1.0, everywhere)
             return GO
         i, up = active.index[k], active.work[1, k] > 0.0
         code = ready_for(core, i)
         if code != GO:
             return code
-        apply_change(core, part)
+        apply_change(core, part, everywhere)
         j = coords.status[i].piece // 2
         leave(core, i, j if up else j + 1)
     return GO
 
 
 @njit(**PART)
-def shift_response(core):  # type: ignore[no-untyped-def]
-    """Move u by the effect of ``active.rate`` (a change of alpha_A) and ``column.rate``."""
-    coords, active, motion = core.coords, core.active, core.motion
-    fixed, system, scope = core.fixed, core.system, core.scope
-    size, du = system.actives, coords.du
-    if fixed.mode == ROWS:
-        for i in range(du.size):
-            du[i] = 0.0
-        for k in range(size):
-            add_row(core, fixed.mode, active.index[k], active.rate[k], du)
-        for i in range(du.size):
-            coords.u[i] += du[i]
-    else:
+def shift_w(core):  # type: ignore[no-untyped-def]
+    """Move w by the effect of ``active.rate`` (a change of alpha_A), and b by ``column.rate``."""
+    active, motion, fixed, system = core.active, core.motion, core.fixed, core.system
+    if fixed.mode != ROWS:
         for c in range(motion.dw.size):
             motion.dw[c] = 0.0
-        for k in range(size):
+        for k in range(system.actives):
             add_row(core, fixed.mode, active.index[k], active.rate[k], motion.dw)
         for c in range(motion.dw.size):
             motion.w[c] += motion.dw[c]
@@ -320,6 +319,42 @@ def shift_response(core):  # type: ignore[no-untyped-def]
         column = active.column[c]
         column.full_rate = column.rate
         column.b += column.rate
+
+
+@njit(**PART)
+def shift_active(core, part):  # type: ignore[no-untyped-def]
+    """Move w, b and u of the active coordinates by the effect of a fraction `part` of the change,
+    which takes that fraction from their residuals."""
+    coords, active, system = core.coords, core.active, core.system
+    shift_w(core)
+    for k in range(system.actives):
+        i = active.index[k]
+        if coords.status[i].piece % 2 == 1:
+            coords.u[i] += part * residual_of(core, i)
+        else:
+            coords.status[i].miss *= 1.0 - part
+            coords.u[i] = place_of(core, i)
+
+
+@njit(**PART)
+def shift_response(core):  # type: ignore[no-untyped-def]
+    """Move w, b and u of all coordinates that are looked at by the effect of these changes."""
+    coords, active, fixed, system, scope = (
+        core.coords,
+        core.active,
+        core.fixed,
+        core.system,
+        core.scope,
+    )
+    shift_w(core)
+    du = coords.du
+    if fixed.mode == ROWS:
+        for i in range(du.size):
+            du[i] = 0.0
+        for k in range(system.actives):
+            add_row(core, fixed.mode, active.index[k], active.rate[k], du)
+        for i in range(du.size):
+            coords.u[i] += du[i]
     for k in range(scope.looked):
         i = coords.near[k]
         if fixed.mode != ROWS:

@@ -66,7 +66,7 @@ def run_on(core):  # type: ignore[no-untyped-def]
         elif phase == FACTORING:
             code = admit(core)
         elif phase == REFINING:
-            code = correct(core)
+            code = correct(core, False)
             code = ARRIVED if code == GO else code
         elif phase == SHARPENING:
             refine(core)

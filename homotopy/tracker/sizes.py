@@ -16,7 +16,7 @@ from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import ROWS
 from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
 
-__all__ = ["corner_sizes", "factor_error", "least_terms", "measure"]
+__all__ = ["corner_sizes", "factor_error", "knot_terms", "least_terms", "measure"]
 
 
 @njit(**OUTER)
@@ -127,15 +127,20 @@ def least_terms(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def knot_terms(core, i):  # type: ignore[no-untyped-def]
+    """Return the terms of the corner of coordinate i per unit of its row, 0 if it is on no knot: w
+    solves the equations of the knots, so their rounding is in every u."""
+    status = core.coords.status[i]
+    if status.piece % 2 == 0 or not status.length > 0.0:
+        return 0.0
+    corner = core.polylines.corner[i, status.piece // 2]
+    return (abs(corner.at) + abs(corner.rate * core.route.t)) / status.length
+
+
+@njit(**PART)
 def measure(core):  # type: ignore[no-untyped-def]
     """Measure all sizes; u and ``sizes.length`` must be up to date."""
-    polylines, coords, active, window, route = (
-        core.polylines,
-        core.coords,
-        core.active,
-        core.window,
-        core.route,
-    )
+    coords, active, window, route = core.coords, core.active, core.window, core.route
     fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
     square = mass = largest = slopes = 0.0
@@ -147,10 +152,7 @@ def measure(core):  # type: ignore[no-untyped-def]
         square += (status.length * size) ** 2
         mass += status.length * size
         slopes += status.length * status.slope
-        if status.piece % 2 == 1 and status.length > 0.0:
-            # w solves the equations of the knots, so their rounding is in every u.
-            corner = polylines.corner[i, status.piece // 2]
-            largest = max(largest, (abs(corner.at) + abs(corner.rate * route.t)) / status.length)
+        largest = max(largest, knot_terms(core, i))
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
     # (Rounding has rounding: alphas that should all be 0 are a few eps of their slopes.)
     sizes.possible = sizes.mass + EPS * slopes

@@ -70,11 +70,12 @@ class Tracker(Settling):
             return
         self.settle_here()
         self.refresh()
-        self.doubt = max(self.doubt, float(self.sizes.bound))
+        self.judge(float(self.sizes.bound))
 
     def start_record(self) -> None:
         """Start recording: the path begins here."""
         cursor = self.cursor
+        self.doubts.begin(self.doubts.whole)
         self.coords.status.most[:] = np.abs(self.alpha)
         cursor.recording = 1
         cursor.open = cursor.entries = cursor.segments = cursor.logged = cursor.jumps = (
@@ -88,7 +89,7 @@ class Tracker(Settling):
         where that is not the first point of its path."""
         route, sizes, cursor = self.route, self.sizes, self.cursor
         self.problem = problem
-        self.repairs, self.doubt, self._started = 0, 0.0, False
+        self.repairs, self._started = 0, False
         self._scaled, self._corners_at = (), None
         self._corners_move = bool(np.any(problem.polylines.corner1))
         sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
@@ -99,7 +100,7 @@ class Tracker(Settling):
         self.load_model(problem.start, problem.stop)
         self.head_along(problem.start)
         self.refresh()
-        self.doubt = float(sizes.bound)
+        self.doubts.begin(float(sizes.bound))
         return bool(self.off <= self.tolerances.repair and not np.any(self.side))
 
     def run_legs(self, corner: Array, target: Array, scale: Array) -> tuple[tasks.Legs, int]:

@@ -9,7 +9,7 @@ from ramps import regression
 from sklearn.kernel_ridge import KernelRidge
 
 from homotopy import Homotopy, ModelError
-from homotopy.path.certificate.scales import _largest_alpha
+from homotopy.path.certificate.scales import _largest_alphas
 from homotopy_plugins import HuberRamp, LADRamp, TruncatedQuadratic
 
 OPTIONS = {"C": 2.0, "gamma": 0.5}
@@ -87,4 +87,4 @@ def test_targets_far_from_zero_do_not_loosen_the_certificate():
     model = TruncatedQuadratic(X, y + 1e6, s=0.5, fit_intercept=True, **OPTIONS)
     path = Homotopy(model).trace()
     assert path.certify().ok
-    assert np.all(_largest_alpha(path) <= 2.0 * 0.5 * (1.0 + 1e-6))
+    assert np.all(_largest_alphas(path)[0] <= 2.0 * 0.5 * (1.0 + 1e-6))

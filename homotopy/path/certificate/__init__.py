@@ -16,6 +16,7 @@ and only the two ends of every segment are checked.
 * `tolerances`: every threshold;
 * `points`: alpha, b and everything recomputed at many places of a path;
 * `holders`: which coordinates hold others on a jump corner;
+* `stretches`: parts of a path that are examined on their own;
 * `stated`: the problem as its author states it, if the model says;
 * `examination`: which places are checked, and the conditions between them.
 """
@@ -27,6 +28,16 @@ from homotopy.path.certificate.examination import (
     proven_part,
     proven_until,
 )
+from homotopy.path.certificate.holders import held_at_end
 from homotopy.path.certificate.report import Certificate, Check
 
-__all__ = ["Certificate", "Check", "certify", "examine", "holds", "proven_part", "proven_until"]
+__all__ = [
+    "Certificate",
+    "Check",
+    "certify",
+    "examine",
+    "held_at_end",
+    "holds",
+    "proven_part",
+    "proven_until",
+]

@@ -19,6 +19,7 @@ from homotopy.path.certificate.points import Place, Places, Points, Stretch, Wal
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.stated import Statement
+from homotopy.path.certificate.stretches import Stretches, around
 from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 from homotopy.path.jump_record import JumpRecord
 
@@ -72,11 +73,14 @@ def certify(
     return examination.certificate()
 
 
-def holds(path: Path, tol: float = 1e-8) -> bool:
-    """Whether the whole of `path` passes.  `Path.objective`, which takes no part in tracing, is not
-    compared with the integral."""
+def holds(path: Path, stretches: Stretches | None = None, tol: float = 1e-8) -> bool:
+    """Whether the whole of `path` passes, or these stretches of it.  `Path.objective`, which takes
+    no part in tracing, is not compared with the integral."""
     examination = Examination(path, tol)
-    examination.whole(objectives=False)
+    if stretches is None:
+        examination.whole(objectives=False)
+    else:
+        examination.part(stretches)
     return examination.certificate().ok
 
 
@@ -197,6 +201,17 @@ class Examination:
             # A recorded jump where the path does not break.
             if not until_failure:
                 self.tallies["jumps"].add(np.inf, t, 0)
+
+    def part(self, stretches: Stretches) -> None:
+        """Check every condition on these stretches, and where they meet the rest."""
+        self.span()
+        places, s = around(self.path, stretches), self.path.segments
+        self.look_at(places, 0)
+        k, times = np.unique(places.segment), _along(self.path, self.times)
+        begin, end = _along(self.path, s.start[k]), _along(self.path, s.stop[k])
+        for j in np.flatnonzero(np.any((begin < times[:, None]) & (times[:, None] < end), axis=1)):
+            # A recorded jump where the path does not break.
+            self.tallies["jumps"].add(np.inf, float(self.times[j]), 0)
 
     def look_at(self, places: Places, objectives: int, until_failure: bool = False) -> None:
         """Check the conditions at `places`, and between consecutive ones."""
@@ -458,7 +473,7 @@ class Examination:
                 _, other, first = self.stood
                 both = points.stays(int(row[at]), other, first)
                 near = self._staying(np.flatnonzero(both.any(axis=0)), int(k[at]))
-                loose[at] = self.holders.loose(points, int(row[at]), near)
+                loose[at] = self.holders.loose(points, int(row[at]), near, s.actives(int(k[at])))
         count = points.found.u.shape[1] * int(points.known.declared.jump.sum())
         self.tallies["corners"].add_each(loose[ends], t[ends], k[ends], count)
 

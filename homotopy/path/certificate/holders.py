@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf, dtrtrs
 
 from homotopy.model import Problem
 from homotopy.path.certificate.points import Points
 from homotopy.path.certificate.tolerances import CertificateTolerances
 
-__all__ = ["Holders"]
+if TYPE_CHECKING:
+    from homotopy.path import Path
+
+__all__ = ["Holders", "held_at_end"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.integer[Any]]
@@ -37,9 +41,9 @@ class Holders:
         # How often each was seen on a knot: choosing those that stay avoids new searches.
         self.stayed = np.zeros(diag.size, np.int64)
 
-    def loose(self, points: Points, row: int, near: Index) -> int:
-        """Return how many of `near` are not held by the coordinates on knots.  Each is counted
-        once, because one is enough for the path to fail."""
+    def loose(self, points: Points, row: int, near: Index, likely: npt.NDArray[np.int64]) -> int:
+        """Return how many of `near` are not held by the coordinates on knots, of which `likely`
+        are tried first.  Each is counted once, because one is enough for the path to fail."""
         u, on_knot, count = points.found.u[row], np.zeros(self.own.size, dtype=bool), 0
         near_by = self.tolerances.near
         for knot in points.given.corners[row, ~points.known.declared.jump]:
@@ -47,14 +51,44 @@ class Holders:
                 points.found.scale[row], np.abs(knot)
             )
         self.stayed += on_knot
-        for i in near[self.own[near] > 0.0].tolist():
+        sought = [i for i in near[self.own[near] > 0.0].tolist() if not self._is_known(i, on_knot)]
+        active, likely = np.flatnonzero(on_knot), likely[on_knot[likely]]
+        some = sought if likely.size <= self.tolerances.few else []
+        held = self.held(np.array(some, np.int64), likely)
+        for i in sought:
             known = self.known.get(i, np.zeros(0, np.int64))
-            if i not in self.told and not (known.size and on_knot[known].all()):
-                self.known[i] = self._found(i, np.flatnonzero(on_knot), known[on_knot[known]])
-                if self.known[i].size == 0:
-                    self.told.add(i)
-                    count += 1
+            self.known[i] = held[i] if i in held else self._found(i, active, known[on_knot[known]])
+            if self.known[i].size == 0:
+                self.told.add(i)
+                count += 1
         return count
+
+    def _is_known(self, i: int, on_knot: npt.NDArray[np.bool_]) -> bool:
+        """Whether no search is needed: i has been counted, or its holders are still there."""
+        known = self.known.get(i)
+        return i in self.told or bool(known is not None and known.size and on_knot[known].all())
+
+    def held(
+        self, some: npt.NDArray[np.int64], active: npt.NDArray[np.int64]
+    ) -> dict[int, npt.NDArray[np.int64]]:
+        """Return the holders of those of `some` that a factor of all of `active` shows to be
+        held."""
+        if not (some.size and np.any(self.own[active] > 0.0)):
+            return {}
+        factor, order, rank, _ = dpstrf(
+            self._products(active, active), tol=self.tolerances.null_row, overwrite_a=1
+        )
+        if rank == 0:
+            # (Products that overflow have no factor.)
+            return {}
+        factor, chosen = factor[:rank, :rank], active[order[:rank] - 1]
+        parts = dtrtrs(factor, self._products(chosen, some), trans=1)[0]
+        left = 1.0 - np.einsum("ij,ij->j", parts, parts)
+        # The row itself as a sum of those chosen: who takes no part in it holds nothing.
+        weights = np.abs(dtrtrs(factor, parts)[0]) > self.tolerances.null_row
+        # (If Q is not semidefinite, less than nothing may be left: that shows nothing.)
+        near = np.flatnonzero(np.abs(left) <= self.tolerances.held).tolist()
+        return {int(some[q]): chosen[weights[:, q]] for q in near}
 
     def _products(self, some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> Array:
         length = np.sqrt(np.where(self.own > 0.0, self.own, 1.0))
@@ -94,6 +128,17 @@ class Holders:
             left[k], chosen = 0.0, np.append(chosen, active[k])
             rows = np.concatenate([rows, new[None]])
         return chosen
+
+
+def held_at_end(path: Path, some: npt.NDArray[np.int64]) -> bool:
+    """Whether active coordinates on knots hold all of `some` on the last segment."""
+    s, jump = path.segments, path.problem.polylines.jump
+    active = s.actives(len(s) - 1)
+    piece = s.pieces(len(s) - 1)[active]
+    knots = active[(piece % 2 == 1) & ~np.append(jump, True)[piece // 2]]
+    holders = Holders(path.problem, CertificateTolerances())
+    some = some[holders.own[some] > 0.0]
+    return len(holders.held(some, knots)) == some.size
 
 
 def _factor(products: Array) -> Array:

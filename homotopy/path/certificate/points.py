@@ -212,9 +212,12 @@ class Points:
         """Return which coordinates are on a jump with a height both here and at row `before` of
         `other`; none, if the corner has moved so little that the two are the same place."""
         (at, near, here), (start, wide, there) = self._standing(row), other._standing(before)
-        far = np.abs(at - start)
-        apart = (far == 0.0) | (far > np.maximum(near, wide))
-        return np.asarray(here & there & apart & (self.real(row) | other.real(before)))
+        far, both = np.abs(at - start), here & there
+        both &= (far == 0.0) | (far > np.maximum(near, wide))
+        i = np.flatnonzero(both.any(axis=0))
+        if i.size:
+            both[:, i] &= self.real(row, i) | other.real(before, i)
+        return np.asarray(both)
 
     def real(self, row: int, i: Any = slice(None)) -> Bools:
         """Return which jumps of the coordinates `i` have a height; one row per jump."""

@@ -73,7 +73,7 @@ class Known:
         diag = path.problem.gram.sizes
         inner = _beside(path.problem.gram, border)
         rows = np.abs(border).max(axis=1, initial=0.0)
-        largest, spanned = _largest_alpha(path), _largest_alpha(path, path.span)
+        largest, spanned = _largest_alphas(path)
         b = np.maximum(size(s.b_start).max(axis=0), size(s.b_stop).max(axis=0))
         declared = Declaration.of(path.model, diag.size, path.traced, tolerances)
         share = rows / max(float(rows.max()), SMALLEST)
@@ -94,9 +94,9 @@ class Known:
         return cls(path, declared, fixed(border), fixed(table), tolerances, strict)
 
 
-def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array:
+def _largest_alphas(path: Path) -> tuple[Array, Array]:
     """Return the largest ``|alpha_i|`` of the path: of the stored alphas, and of the slopes while
-    they are visited (or on all of `span`)."""
+    they are visited; and the same with the visited slopes taken over the whole span."""
     s = path.segments
     n, count = s.first_piece.size, s.changed.size
     i = np.concatenate([np.arange(n), s.changed])
@@ -113,12 +113,17 @@ def _largest_alpha(path: Path, span: tuple[float, float] | None = None) -> Array
     slanted = path.problem.polylines.curvature[i[visited], piece[visited] // 2] != 0.0
     slanted &= piece[visited] % 2 == 0
     level, rate = np.where(slanted, 0.0, level), np.where(slanted, 0.0, rate)
-    largest = np.zeros(n)
-    for t in (s.start[begun[visited]], s.stop[ended[visited]]) if span is None else span:
-        np.maximum.at(largest, i[visited], size(level + rate * t))
+    stored = np.zeros(n)
     for alpha in (s.alpha_start, s.alpha_stop):
-        np.maximum.at(largest, s.active, size(alpha))
-    return largest
+        np.maximum.at(stored, s.active, size(alpha))
+    largest, spanned = stored.copy(), stored
+    for found, ends in (
+        (largest, (s.start[begun[visited]], s.stop[ended[visited]])),
+        (spanned, path.span),
+    ):
+        for t in ends:
+            np.maximum.at(found, i[visited], size(level + rate * t))
+    return largest, spanned
 
 
 def _beside(gram: Gram, border: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -57,6 +58,9 @@ class CertificateTolerances:
     held: float = 1e-8
     # A row of length 1 is in the span of others if no more than this is left of it.
     null_row: float = 1e-12
+    # Up to so many active rows on knots are factored together to find what they hold; more often
+    # change than it takes to search for each by itself.
+    few: int = 128
     # Of the candidates on knots that remove at least this fraction of the most, choose the one that
     # has stayed longest.
     about: float = 0.01
@@ -73,9 +77,12 @@ class CertificateTolerances:
         return self.roundings * EPS / self.finest
 
 
+@lru_cache(maxsize=16)
 def settings(tolerances: CertificateTolerances, source: str, **more: float) -> Any:
     """Return the thresholds and `more` for compiled code: an array of one record, whose type
     includes `source` (see `homotopy.compilation.digest`)."""
     values = attrs.asdict(tolerances) | {"rounded": tolerances.rounded} | more
     fields = [*((name, "f8") for name in values), (f"source_{source}", "f8")]
-    return np.array([(*values.values(), 0.0)], dtype=fields).view(np.recarray)
+    found = np.array([(*values.values(), 0.0)], dtype=fields).view(np.recarray)
+    found.flags.writeable = False
+    return found
