@@ -403,7 +403,7 @@ def test_any_model_may_be_asked():
 def test_a_pipeline_gets_the_table_as_it_is():
     X, y = ugly(60)
     pipe = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
-    report = audit(X[["colour", "size"]].fillna("?"), y, model=pipe, cv=3)
+    report = audit(X[["colour", "size"]].astype(object).fillna("?"), y, model=pipe, cv=3)
     assert "LogisticRegression" in report.weights
 
 
