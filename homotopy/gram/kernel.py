@@ -55,7 +55,10 @@ class _Held:
         self.stamp[index] = self.clock
         if keep is not None:
             self.stamp[keep] = self.clock
-        missing = np.unique(index[self.slot[index] < 0])
+        missing = index[self.slot[index] < 0]
+        if not missing.size:
+            return missing
+        missing = np.unique(missing)
         over = self.count + missing.size - self.most
         if over > 0:
             idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
