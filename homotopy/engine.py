@@ -88,9 +88,9 @@ class Homotopy:
     solver: ConditionalSolver = attrs.field(default=osqp_solver, kw_only=True)
     max_breakpoints: int | None = attrs.field(default=None, kw_only=True)
     max_seconds: float | None = attrs.field(default=None, kw_only=True)
-    tolerances: Tolerances = attrs.field(factory=Tolerances, kw_only=True)
-    windows: Windows = attrs.field(factory=Windows, kw_only=True)
-    tracing: TraceTolerances = attrs.field(factory=TraceTolerances, kw_only=True)
+    tolerances: Tolerances = attrs.field(default=Tolerances(), kw_only=True)
+    windows: Windows = attrs.field(default=Windows(), kw_only=True)
+    tracing: TraceTolerances = attrs.field(default=TraceTolerances(), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.model, LossModel):

@@ -18,8 +18,9 @@ MANY = 20_000
 
 
 @functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """Return the BLAS libraries of this process."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 class _OneThread:
@@ -27,20 +28,26 @@ class _OneThread:
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
-        self._limit: AbstractContextManager[Any] = nullcontext()
+        # The libraries whose number of threads was changed, with what it was.
+        self._before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-                self._limit.__enter__()
+                found = [(library, library.num_threads) for library in _libraries()]
+                self._before = [
+                    (library, count) for library, count in found if count not in (None, 1)
+                ]
+                for library, _ in self._before:
+                    library.set_num_threads(1)
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limit.__exit__(None, None, None)
+                for library, count in self._before:
+                    library.set_num_threads(count)
 
 
 _ONE_THREAD = _OneThread()

@@ -9,7 +9,7 @@
 from homotopy.compilation.listening import compilation_heard
 from homotopy.compilation.options import FAST, OUTER, PART, SUM, digest
 from homotopy.compilation.protection import interrupts_held, protect
-from homotopy.compilation.reference import by_reference
+from homotopy.compilation.reference import by_reference, held, lay_down
 
 __all__ = [
     "FAST",
@@ -19,6 +19,8 @@ __all__ = [
     "by_reference",
     "compilation_heard",
     "digest",
+    "held",
     "interrupts_held",
+    "lay_down",
     "protect",
 ]

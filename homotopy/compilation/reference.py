@@ -4,22 +4,36 @@ Numba passes a named tuple by value: all of its arrays, at every call.  With som
 is most of the code to compile.  `by_reference` stores the tuple once and returns a pointer; reading
 a field is a load from there, and a tuple inside the tuple is again a pointer.  Interpreted, it
 returns the tuple itself.
+
+Nor does Python have to hand over sixty arrays at every call, which takes longer than a short piece
+of work: `held` stores the tuple outside of compiled code, and what it returns is a reference too.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils, config
 from numba.core.datamodel.models import PointerModel, PrimitiveModel
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, register_model
+from numba.extending import NativeValue, intrinsic, register_model, unbox
 
-__all__ = ["by_reference"]
+try:
+    from numba._dispatcher import compute_fingerprint as fingerprint
+except ImportError:
+    # The type itself says the same, more slowly.
+    fingerprint = typeof
+
+__all__ = ["by_reference", "held", "lay_down"]
+
+# Words of memory tried first for a tuple: some eight for each array.
+TUPLE_WORDS = 1024
 
 
 class Reference(types.Type):
@@ -87,3 +101,67 @@ def _same(value: Any) -> Any:
 
 
 by_reference: Any = _same if getattr(config, "DISABLE_JIT", False) else _stored
+
+
+@intrinsic
+def lay_down(typing: Any, value: Any, room: Any) -> Any:
+    """Store `value` in the array `room` if there is enough of it; return the bytes it takes."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = context.make_array(signature.args[1])(context, builder, given[1])
+        words = builder.extract_value(array.shape, 0)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(given[0].type))
+        enough = builder.icmp_signed("<=", size, builder.mul(words, array.itemsize))
+        with builder.if_then(enough):
+            builder.store(given[0], builder.bitcast(array.data, given[0].type.as_pointer()))
+        return size
+
+    return types.intp(value, room), generate
+
+
+class Held:
+    """A tuple stored in `room`, which compiled functions take by reference; what it was made of is
+    kept alive with it."""
+
+    __slots__ = ("_numba_type_", "address", "given", "room")
+
+    def __init__(self, kind: Any, given: Any, room: Any) -> None:
+        self._numba_type_, self.given, self.room = kind, given, room
+        self.address = room.ctypes.data
+
+    def __reduce__(self) -> Any:
+        raise TypeError("addresses cannot be copied")
+
+
+@unbox(Reference)  # type: ignore[no-untyped-call, untyped-decorator]
+def _address(kind: Reference, value: Any, c: Any) -> Any:
+    number = c.pyapi.object_getattr_string(value, "address")
+    pointer = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    place = c.builder.bitcast(pointer, c.context.get_value_type(kind))
+    return NativeValue(place)  # type: ignore[no-untyped-call]
+
+
+_KINDS: dict[Any, Reference] = {}
+
+
+def _held(make: Callable[..., Any], lay_out: Callable[..., int], *given: Any) -> Any:
+    """Return ``make(*given)``, a named tuple, for compiled functions to take by reference.
+    ``lay_out(*given, room)`` is compiled and stores the same with `lay_down`."""
+    known = fingerprint(given)
+    if known not in _KINDS:
+        kind = typeof(make(*given))  # type: ignore[no-untyped-call]
+        _KINDS[known] = Reference(kind)
+    room = np.empty(TUPLE_WORDS, np.int64)
+    size = lay_out(*given, room)
+    if size > room.nbytes:
+        room = np.empty(size // room.itemsize + 1, np.int64)
+        lay_out(*given, room)
+    return Held(_KINDS[known], given, room)
+
+
+def _made(make: Callable[..., Any], lay_out: Callable[..., int], *given: Any) -> Any:
+    return make(*given)
+
+
+held: Any = _made if getattr(config, "DISABLE_JIT", False) else _held

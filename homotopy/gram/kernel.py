@@ -38,7 +38,7 @@ NONE: Index = np.empty(0, dtype=np.int64)
 BATCH = 256
 # Products with no more vectors than this are summed from the rows where they are stored: copying
 # these would take longer.
-FEW = 4
+FEW_VECTORS = 4
 
 
 class _Held:
@@ -58,7 +58,10 @@ class _Held:
         self.stamp[index] = self.clock
         if keep is not None:
             self.stamp[keep] = self.clock
-        missing = np.unique(index[self.slot[index] < 0])
+        missing = index[self.slot[index] < 0]
+        if not missing.size:
+            return missing
+        missing = np.unique(missing)
         over = self.count + missing.size - self.most
         if over > 0:
             idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
@@ -305,10 +308,10 @@ class KernelGram(Gram):
         index = np.flatnonzero(np.any(alphas != 0.0, axis=1))
         store, _ = self._here()
         columns = alphas.shape[1]
-        out = np.zeros((self.size, columns) if columns > FEW else (columns, self.size))
+        out = np.zeros((self.size, columns) if columns > FEW_VECTORS else (columns, self.size))
         for k in range(0, index.size, BATCH):
             part = index[k : k + BATCH]
-            if columns > FEW:
+            if columns > FEW_VECTORS:
                 out += store.gather(part).T @ alphas[part]
                 continue
             rows, slot = store.rows, store.place[part]
@@ -316,7 +319,7 @@ class KernelGram(Gram):
                 rows, slot = store.gather(part), np.arange(part.size)
             for total, weights in zip(out, np.ascontiguousarray(alphas[part].T), strict=True):
                 weighted_rows(rows, slot, weights, total)
-        return out if columns > FEW else out.T
+        return out if columns > FEW_VECTORS else out.T
 
 
 def with_rows(gram: Gram) -> Gram:

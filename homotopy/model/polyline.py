@@ -30,6 +30,8 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 KNOT, SEAM, JUMP = 0, 1, 2
+# The curvature of most slopes.
+FLAT = 0.0
 # Most snapshots cached at a time.
 KEPT = 4
 
@@ -45,7 +47,7 @@ class Slope:
 
     name: str
     value: Any
-    curvature: Any = 0.0
+    curvature: Any = FLAT
 
 
 @attrs.frozen(eq=False)
@@ -84,7 +86,8 @@ class Snapshot:
     @property
     def convex(self) -> bool:
         """Whether no jump is at a finite position."""
-        return not np.any((self.kind == JUMP) & np.isfinite(self.corner))
+        jump = self.kind == JUMP
+        return not (jump.any() and (jump & np.isfinite(self.corner)).any())
 
     def slope_at(self, index: Any, j: Any, u: Any) -> Any:
         """Return ``alpha`` on slope `j` of the coordinates `index` at the response `u`."""
@@ -153,7 +156,7 @@ class Snapshot:
         exactly on a jump counts as left of it."""
         n, k = self.corner.shape
         first, last = np.zeros(n, np.int64), np.full(n, k)
-        for j in range(k):
+        for j in np.flatnonzero((self.kind == JUMP).any(axis=0)).tolist():
             jump = self.kind[:, j] == JUMP
             right = jump & (u > self.corner[:, j])
             first[right] = j + 1
@@ -161,35 +164,53 @@ class Snapshot:
         return first, last
 
 
-def _per_coordinate(value: Any, n: int, what: str) -> Affine:
+def _per_coordinate(value: Any, n: int, what: str) -> tuple[Array, Array]:
+    """Return the constants and the rates of a value, each a number or one for each coordinate."""
     affine = Affine.of(value)
-    parts = []
     for part in (affine.const, affine.rate):
         if part.shape not in ((), (n,)):
             raise ModelError(
                 f"polyline: {what} has shape {part.shape}; give a number or one value for each of "
                 f"the {n} coordinates"
             )
-        parts.append(part if part.shape else np.full(n, part))
-    return Affine(*parts)
+    return affine.const, affine.rate
 
 
-def _check_numbers(affine: Affine, what: str) -> None:
+def _bend(slope: Slope, n: int) -> Array:
+    """Return the curvature of a slope; refuse one that moves or is negative."""
+    const, rate = _per_coordinate(slope.curvature, n, f"curvature of {slope.name!r}")
+    if np.any(rate) or not np.all((const >= 0.0) & np.isfinite(const)):
+        raise ModelError(f"polyline: curvature of slope {slope.name!r} must be a fixed number >= 0")
+    return const
+
+
+def _columns(values: list[tuple[Array, Array]], n: int, what: str) -> tuple[Array, Array]:
+    """Return tables (n, K) of constants and rates; refuse what is not a number, or too large."""
+    const, rate = np.empty((n, len(values))), np.empty((n, len(values)))
+    for j, value in enumerate(values):
+        const[:, j], rate[:, j] = value
+    fine = np.abs(const) <= MODEL_TOLERANCES.largest
+    if not (fine.all() and (np.abs(rate) <= MODEL_TOLERANCES.largest).all()):
+        for j in range(len(values)):
+            _check_numbers(const[:, j], rate[:, j], what)
+    return const, rate
+
+
+def _check_numbers(const: Array, rate: Array, what: str) -> None:
     """Refuse values that are not numbers, or too large."""
-    wrong = np.isnan(affine.const) | ~np.isfinite(affine.rate)
+    wrong = np.isnan(const) | ~np.isfinite(rate)
     if np.any(wrong):
         i = int(np.argmax(wrong))
         raise ModelError(
-            f"polyline: a {what} of coordinate {i} is not a number "
-            f"({affine.const[i]:g} + {affine.rate[i]:g} t)"
+            f"polyline: a {what} of coordinate {i} is not a number ({const[i]:g} + {rate[i]:g} t)"
         )
-    size = np.where(np.isfinite(affine.const), np.abs(affine.const), 0.0)
-    huge = np.flatnonzero(np.maximum(size, np.abs(affine.rate)) > MODEL_TOLERANCES.largest)
+    size = np.where(np.isfinite(const), np.abs(const), 0.0)
+    huge = np.flatnonzero(np.maximum(size, np.abs(rate)) > MODEL_TOLERANCES.largest)
     if huge.size:
         i = int(huge[0])
         raise ModelError(
-            f"polyline: a {what} of coordinate {i} is {affine.const[i]:g} + "
-            f"{affine.rate[i]:g} t, too large for its square; where there is no bound, write inf"
+            f"polyline: a {what} of coordinate {i} is {const[i]:g} + {rate[i]:g} t, too large for "
+            "its square; where there is no bound, write inf"
         )
 
 
@@ -226,20 +247,16 @@ class Polylines:
                 "Slope, Knot or Jump, Slope, ... and begins and ends with a Slope"
             )
         names: list[str | None] = []
-        slopes: list[Affine] = []
-        bends: list[Array] = []
-        corners: list[Affine] = []
+        slopes: list[tuple[Array, Array]] = []
+        corners: list[tuple[Array, Array]] = []
+        curvature = np.zeros((n, len(pieces) // 2 + 1))
         for p, piece in enumerate(pieces):
             if p % 2 == 0:
                 if not isinstance(piece, Slope):
                     raise ModelError(f"polyline: piece {p} is {piece!r}; expected a Slope here")
                 slopes.append(_per_coordinate(piece.value, n, f"slope {piece.name!r}"))
-                bend = _per_coordinate(piece.curvature, n, f"curvature of {piece.name!r}")
-                if np.any(bend.rate) or not np.all((bend.const >= 0.0) & np.isfinite(bend.const)):
-                    raise ModelError(
-                        f"polyline: curvature of slope {piece.name!r} must be a fixed number >= 0"
-                    )
-                bends.append(bend.const)
+                if piece.curvature is not FLAT:
+                    curvature[:, p // 2] = _bend(piece, n)
                 names.append(piece.name)
             else:
                 if not isinstance(piece, Knot | Jump):
@@ -250,18 +267,16 @@ class Polylines:
         given = [name for name in names if name is not None]
         if len(set(given)) != len(given):
             raise ModelError(f"polyline: piece names must differ, got {', '.join(given)}")
-        for slope in slopes:
-            _check_numbers(slope, "slope")
-        for corner in corners:
-            _check_numbers(corner, "corner")
+        slope0, slope1 = _columns(slopes, n, "slope")
+        corner0, corner1 = _columns(corners, n, "corner")
         return cls(
             names=tuple(names),
             jump=np.array([isinstance(p, Jump) for p in pieces[1::2]]),
-            slope0=np.stack([s.const for s in slopes], axis=1),
-            slope1=np.stack([s.rate for s in slopes], axis=1),
-            corner0=np.stack([c.const for c in corners], axis=1),
-            corner1=np.stack([c.rate for c in corners], axis=1),
-            curvature=np.stack(bends, axis=1),
+            slope0=slope0,
+            slope1=slope1,
+            corner0=corner0,
+            corner1=corner1,
+            curvature=curvature,
         )
 
     @property
@@ -298,6 +313,9 @@ class Polylines:
     def heights(self, slope: Array, corner: Array) -> Array:
         """Return by how much alpha falls at each corner, (n, K): > 0 at a knot, < 0 at a jump."""
         left, right = slope[:, :-1], slope[:, 1:]
+        if not self.curvature.any():
+            with np.errstate(invalid="ignore"):
+                return np.asarray(left - right)
         # At an infinite corner the curvatures decide, if they differ.
         turn = self.curvature[:, 1:] - self.curvature[:, :-1]
         bent = turn * np.where(turn == 0.0, 0.0, corner)
@@ -315,10 +333,11 @@ class Polylines:
 
         Everything is affine in t, so checking both ends is enough.
         """
-        scale = np.maximum(_scale(self.at(start).corner), _scale(self.at(stop).corner))
+        other_kind = np.where(self.jump, KNOT, JUMP)
         for t in (start, stop):
             snap = self.at(t)
-            if snap.corner.shape[1] > 1:
+            if snap.corner.shape[1] > 1 and not _in_order(snap.corner):
+                scale = np.maximum(_scale(self.at(start).corner), _scale(self.at(stop).corner))
                 with np.errstate(invalid="ignore"):
                     gap = np.diff(snap.corner, axis=1)
                 bad = np.argwhere(gap < -MODEL_TOLERANCES.crossed * scale)
@@ -329,8 +348,10 @@ class Polylines:
                         f"(u={snap.corner[i, j + 1]:g}) lies left of corner {j} "
                         f"(u={snap.corner[i, j]:g}); corners must not cross inside the span"
                     )
+            if not (snap.kind == other_kind).any():
+                continue
             for j, is_jump in enumerate(self.jump):
-                wrong = np.flatnonzero(snap.kind[:, j] == (KNOT if is_jump else JUMP))
+                wrong = np.flatnonzero(snap.kind[:, j] == other_kind[j])
                 if wrong.size:
                     i = int(wrong[0])
                     left, right = self.names[2 * j], self.names[2 * j + 2]
@@ -345,9 +366,14 @@ class Polylines:
                     )
 
 
+def _in_order(corner: Array) -> bool:
+    """Whether no corner is left of the one before it (nor is any of them not a number)."""
+    return bool((corner[:, 1:] >= corner[:, :-1]).all())
+
+
 def _evaluate(const: Array, rate: Array, t: float) -> Array:
     # A value that does not move keeps its value even at an infinite t.
-    return np.asarray(const + rate * np.where(rate == 0.0, 0.0, t))
+    return np.asarray(const + rate * (t if np.isfinite(t) else np.where(rate == 0.0, 0.0, t)))
 
 
 def _scale(values: Array) -> Array:

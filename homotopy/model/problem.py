@@ -257,7 +257,8 @@ def _border(border: Any, n: int, name: str) -> Array:
         raise ModelError(f"{name}: border holds values that are not finite")
     if not np.all(np.any(columns, axis=0)):
         raise ModelError(f"{name}: a border column is zero; drop it")
-    if columns.shape[1] and np.linalg.matrix_rank(columns) < columns.shape[1]:
+    # (One column that is not zero is independent.)
+    if columns.shape[1] > 1 and np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise ModelError(
             f"{name}: the {columns.shape[1]} border columns are linearly dependent; drop the "
             "redundant ones"

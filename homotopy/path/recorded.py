@@ -22,12 +22,13 @@ def segments_of(rec: Any, cursor: Any, first_piece: Index) -> Segments:
     count, entries = int(cursor.segments), int(cursor.entries)
     segment = rec.segment[:count]
     log = rec.log[: segment.log[-1] if count else 0]
-    bounds = segment.log
-    owner = np.searchsorted(bounds, np.arange(log.size), side="right")
-    # The last entry of each coordinate within each segment, in the order of travel.
-    key = owner * first_piece.size + log.i
-    _, back = np.unique(key[::-1], return_index=True)
-    last = log.size - 1 - back
+    owner = np.searchsorted(segment.log, np.arange(log.size), side="right")
+    last = owner
+    if log.size:
+        # The last entry of each coordinate within each segment, in the order of travel.
+        key = owner * first_piece.size + log.i
+        _, back = np.unique(key[::-1], return_index=True)
+        last = log.size - 1 - back
     return Segments(
         start=segment.start,
         stop=segment.stop,

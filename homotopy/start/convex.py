@@ -5,9 +5,9 @@
 These are the optimality conditions of ``min 1/2 alpha^T Q alpha + sum_i phi_i(alpha_i)`` under
 ``B^T alpha = e`` where ``-phi_i'`` is the polyline read as u over alpha (`tables`).  Two methods:
 
-* columns of Q, at most one border column: pairs of coordinates (`pairs`);
-* features (``Q = phi phi^T``), several border columns, or pairs that do not converge: Newton steps
-  (`newton`).
+* columns of Q or few coordinates, at most one border column: pairs of coordinates (`pairs`);
+* many coordinates with features (``Q = phi phi^T``), several border columns, or pairs that do not
+  converge: Newton steps (`newton`).
 
 Neither result is exact; both leave little work to the exact method.
 """
@@ -119,19 +119,23 @@ def solve_convex(
 def _solve(at: Iterate) -> None:
     """Choose the method and apply it."""
     phi, (n, m), tolerances = at.gram.features(), at.border.shape, at.tolerances
+    several = m > 1 or bool(np.any(at.border == 0.0))
+    form: Features | Columns = Columns(at.gram, tolerances)
     if phi is not None and (phi.shape[1] + m < n or n > tolerances.wide):
-        solve_newton(at, Features(phi, tolerances))
-        return
-    rows = Rows(at.gram, tolerances.most) if at.gram.rows() is None else at.gram
-    if m > 1 or np.any(at.border == 0.0):
+        form = Features(phi, tolerances)
+        if several or n > tolerances.few:
+            solve_newton(at, form)
+            return
+    rows = Rows(at.gram, tolerances) if at.gram.rows() is None else at.gram
+    if several:
         # Use pairs under one of the equations, then Newton steps for all of them.
         whole = np.flatnonzero(np.all(at.border != 0.0, axis=0))[:1]
         part = attrs.evolve(at, border=at.border[:, whole], target=at.target[whole], b=at.b[whole])
         Pairs(part, rows).run(patient=False)
         at.alpha, at.product, at.iterations = part.alpha, part.product, part.iterations
         at.b[whole] = part.b
-        solve_newton(at, Columns(at.gram, tolerances))
+        solve_newton(at, form)
     elif not Pairs(at, rows).run(patient=False):
-        solve_newton(at, Columns(at.gram, tolerances))
+        solve_newton(at, form)
         if at.violation() > at.tol or np.any(at.short()):
             Pairs(at, rows).run(patient=True)

@@ -9,15 +9,28 @@ import numpy.typing as npt
 
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
-from homotopy.start.convex import ConvexProblem, solve_convex
-from homotopy.start.tolerances import StartTolerances
+from homotopy.start.convex import ConvexProblem, ConvexSolution, solve_convex
+from homotopy.start.tolerances import GuessTolerances, StartTolerances
 
-__all__ = ["carry_over", "convex_guess", "estimate_border", "slack_of_border"]
+__all__ = [
+    "carry_over",
+    "convex_guess",
+    "estimate_border",
+    "few_coordinates",
+    "fixes_border",
+    "slack_of_border",
+]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-START_TOLERANCES = StartTolerances()
+GUESS = GuessTolerances()
+FEW, THOROUGH = StartTolerances().few, StartTolerances(few=0)
+
+
+def few_coordinates(problem: Problem) -> bool:
+    """Whether there are so few coordinates that a guess takes less time than its overhead."""
+    return problem.gram.size <= FEW
 
 
 def convex_guess(
@@ -26,14 +39,26 @@ def convex_guess(
     alpha: Array | None = None,
     b: Array | None = None,
     pulse: Callable[[], object] | None = None,
-) -> tuple[Array, Array]:
-    """Return an approximate ``(alpha, b)`` for the falling polylines `snap`."""
-    gram = problem.gram
-    by_columns = gram.features() is None
-    tol = START_TOLERANCES.enough if by_columns else START_TOLERANCES.enough_on_features
+    *,
+    thorough: bool = False,
+) -> ConvexSolution:
+    """Return an approximate solution for the falling polylines `snap`; with few coordinates a rough
+    one, unless it is to be `thorough`."""
+    gram, tolerances = problem.gram, GUESS
+    few = few_coordinates(problem) and not thorough
+    by_pairs = few or gram.features() is None
+    tol = tolerances.enough if by_pairs else tolerances.enough_on_features
+    most = max(tolerances.sweeps * gram.size, tolerances.least) if few else None
     convex = ConvexProblem(gram, problem.border, problem.target(problem.start), snap)
-    found = solve_convex(convex, alpha=alpha, b=b, tol=tol, pulse=pulse)
-    return found.alpha, found.b
+    return solve_convex(
+        convex,
+        alpha=alpha,
+        b=b,
+        tol=tol,
+        max_iter=most,
+        pulse=pulse,
+        tolerances=THOROUGH if thorough else None,
+    )
 
 
 def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Array:
@@ -62,6 +87,15 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
     return np.where(any_piece, alpha, carried)
 
 
+def fixes_border(border: Array, snap: Snapshot, alpha: Array, usual: Array, index: Index) -> bool:
+    """Whether one of the coordinates `index` is inside a knot, which leaves b no slack (see
+    `slack_of_border`); quick to see, and nearly always so."""
+    alpha, weight, slope = alpha[index], border[index, 0], snap.slope[index]
+    near = GUESS.level * np.maximum(usual[index], np.abs(alpha))[:, None]
+    inside = (np.abs(slope - alpha[:, None]) > near).all(axis=1)
+    return bool((inside & (weight != 0.0)).any())
+
+
 def slack_of_border(
     border: Array, snap: Snapshot, alpha: Array, u: Array, usual: Array
 ) -> tuple[float, float]:
@@ -71,7 +105,7 @@ def slack_of_border(
     determined but free in an interval.
     """
     n = alpha.size
-    near = START_TOLERANCES.level * np.maximum(usual, np.abs(alpha))[:, None]
+    near = GUESS.level * np.maximum(usual, np.abs(alpha))[:, None]
     left = np.hstack([np.full((n, 1), -np.inf), snap.corner])
     right = np.hstack([snap.corner, np.full((n, 1), np.inf)])
     level = (np.abs(snap.slope - alpha[:, None]) <= near) & (snap.curvature == 0.0)
@@ -98,7 +132,7 @@ def estimate_border(problem: Problem, snap: Snapshot, alpha: Array) -> Array:
     rows, aims = [], []
     for j in range(snap.corner.shape[1]):
         high, low = snap.slope[:, j], snap.slope[:, j + 1]
-        room = START_TOLERANCES.within * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
+        room = GUESS.within * np.where(np.isfinite(high - low), np.abs(high - low), 1.0)
         inside = np.flatnonzero((alpha < high - room) & (alpha > low + room))
         inside = inside[np.isfinite(snap.corner[inside, j])]
         rows.append(inside)

@@ -64,6 +64,8 @@ class Iterate:
 
     def short(self) -> Array:
         """Return what is missing from ``B^T alpha``, with rounding errors set to 0."""
+        if not self.target.size:
+            return self.target
         lack = self.target - balance(self.border, self.alpha)
         rounding = self.tolerances.balanced * self.weight(self.alpha)
         return np.where(np.abs(lack) <= rounding, 0.0, lack)

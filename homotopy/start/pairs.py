@@ -16,6 +16,7 @@ from numba import njit
 from homotopy.compilation import OUTER, PART, protect
 from homotopy.gram import Gram
 from homotopy.start.iterate import Iterate
+from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["Pairs", "Rows", "sweeps_left"]
 
@@ -210,11 +211,14 @@ def _descend(store, slot, state, v, short, tol, limit, fresh):  # type: ignore[n
 class Rows:
     """A store of columns for operators that have none."""
 
-    def __init__(self, gram: Gram, most: int) -> None:
+    def __init__(self, gram: Gram, tolerances: StartTolerances) -> None:
         self.gram = gram
         n = gram.size
-        self._store, self._slot = np.empty((min(n, most), n)), np.full(n, -1, dtype=np.int64)
-        self._used = 0
+        every, self._used = np.arange(n), 0
+        if n <= tolerances.few:
+            self._store, self._slot = np.ascontiguousarray(gram.block(every, every)), every
+        else:
+            self._store, self._slot = np.empty((tolerances.most, n)), np.full(n, -1)
 
     def rows(self) -> tuple[Array, Index]:
         """Return the store, and the place of each column in it (-1 if missing)."""
@@ -241,6 +245,8 @@ class Pairs:
         self.tol = at.tol * float(np.abs(inverse).min())
         self.v = at.product * inverse
         self.fetched = at.tolerances.fewest
+        if n <= min(at.tolerances.few, len(rows.rows()[0])):
+            rows.fetch(np.arange(n))
         self.state = Coordinates(
             at.gram.diag,
             inverse,
@@ -260,6 +266,9 @@ class Pairs:
         at, short, fresh, off = self.at, self.at.short(), True, [np.inf]
         n, m = at.border.shape
         sweep = max(n, at.tolerances.least_sweep) if patient else n
+        if at.limit <= n * at.tolerances.untried:
+            # There is no pace to look at before the limit.
+            sweep = at.limit
         enough = at.tolerances.idle * at.tolerances.untried
         budget = min(sweep, at.limit - at.iterations)
         while True:

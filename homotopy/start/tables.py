@@ -22,6 +22,8 @@ __all__ = ["Tables"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+USUAL = StartTolerances()
+
 
 @attrs.frozen(eq=False)
 class Tables:
@@ -36,11 +38,13 @@ class Tables:
     place: Array
     rate: Array
     tolerances: StartTolerances
+    # The scale, once it is known.
+    _scale: list[float] = attrs.field(factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, snap: Snapshot, tolerances: StartTolerances | None = None) -> Tables:
         """Make tables from the polylines at one t; ModelError if one of them rises."""
-        tolerances = tolerances or StartTolerances()
+        tolerances = tolerances or USUAL
         n, k = snap.corner.shape
         near = tolerances.same * float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
         point, place = np.empty((n, 2 * k + 2)), np.empty((n, 2 * k + 3))
@@ -67,10 +71,12 @@ class Tables:
 
     def scale(self) -> float:
         """Return the median distance of corners from 0 (the largest if that is 0, 1 if all are)."""
-        size = np.abs(self.place[np.isfinite(self.place)])
-        if size.size == 0:
-            return 1.0
-        return float(np.median(size)) or float(size.max()) or 1.0
+        if not self._scale:
+            size = np.sort(np.abs(self.place[np.isfinite(self.place)]))
+            half = (size.size - 1) // 2
+            middle = 0.5 * float(size[half] + size[size.size // 2]) if size.size else 1.0
+            self._scale.append(middle or float(size[-1]) or 1.0)
+        return self._scale[0]
 
     def steepness(self, diag: Array) -> float:
         """Return a first sigma, such that most coordinates lean at alpha = u = 0."""

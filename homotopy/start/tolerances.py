@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["StartTolerances"]
+__all__ = ["GuessTolerances", "StartTolerances"]
 
 
 @attrs.frozen(kw_only=True)
-class StartTolerances:
-    """How accurate the start must be, and when to try another method."""
+class GuessTolerances:
+    """How accurate a guess must be, and what is read off it."""
 
-    # Accepted violation of the guess if Q is given by columns: pairs take longer for every digit.
+    # Accepted violation of the guess if it is made by pairs: they take longer for every digit.
     enough: float = 1e-4
-    # The same with features: Newton steps do not take longer.
+    # The same by Newton steps, which do not.
     enough_on_features: float = 1e-6
+    # With few coordinates (`StartTolerances.few`), the number of pairs or Newton steps for each,
+    # and the least in all.  From there the compiled tracker makes it exact in less time.
+    sweeps: int = 8
+    least: int = 100
     # An alpha within this fraction of its size is at the height of a slope.
     level: float = 1e-10
     # An alpha farther than this fraction of a knot from both of its ends is inside the knot.
     within: float = 1e-6
+
+
+@attrs.frozen(kw_only=True)
+class StartTolerances:
+    """When the convex problem is solved, and when to try another method."""
+
     # Slopes that differ by no more than this fraction of the largest are equal.
     same: float = 1e-14
     # Imbalance up to this fraction of its terms is rounding.
@@ -66,6 +76,9 @@ class StartTolerances:
     solved: float = 1e-4
     # If a factorisation failed, singular values below this fraction of the largest are 0.
     singular: float = 1e-14
+    # With no more coordinates than this, all columns of Q are computed at once, even from features:
+    # pairs are compiled, while each of some 25 Newton steps takes 0.1 ms of NumPy calls.
+    few: int = 200
     # With features and more coordinates than this, no column of Q is computed.
     wide: int = 4000
     # Sparse features with more than this fraction of entries are treated as dense.

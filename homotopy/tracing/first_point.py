@@ -10,7 +10,14 @@ from homotopy.descent import descend
 from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.model.polyline import JUMP, Snapshot
 from homotopy.path import Path
-from homotopy.start.guess import carry_over, convex_guess, estimate_border, slack_of_border
+from homotopy.start.guess import (
+    carry_over,
+    convex_guess,
+    estimate_border,
+    few_coordinates,
+    fixes_border,
+    slack_of_border,
+)
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Tracker
 
@@ -47,10 +54,17 @@ class Begun:
 class FirstPoint:
     """Finds the first point for a tracker."""
 
-    def __init__(self, tracker: Tracker, tolerances: TraceTolerances) -> None:
+    def __init__(
+        self, tracker: Tracker, tolerances: TraceTolerances, *, again: bool = False
+    ) -> None:
         self.tracker, self.problem, self.tolerances = tracker, tracker.problem, tolerances
         self.snap = self.problem.polylines.at(self.problem.start)
         self.target = self.problem.target(self.problem.start)
+        # Whether the guess is so close that it is probably on the right pieces.
+        self.close = False
+        # Whether it was made with few steps, as few coordinates allow; a second attempt takes the
+        # time for a thorough one.
+        self.rough, self.again = False, again
 
     def reach(self, start: Start, guess: Guess | None) -> Begun:
         """Place the tracker at the first point; an earlier attempt's `guess` saves the search."""
@@ -58,14 +72,18 @@ class FirstPoint:
         unknown = not problem.gram.semidefinite and problem.model.initial_guess() is None
         if start is None and (not snap.convex or unknown):
             raise ModelError(self._not_convex())
+        if self.again and guess is not None and few_coordinates(problem) and self._is_convex():
+            # The guess of the first attempt was rough, and may be what went wrong.
+            guess = self._convex(None, None)
         point = self._on_path(start) if guess is None else None
         if point is not None and self._stands(point):
             guess, standing = point, True
         else:
             if guess is None:
                 guess = self._guess(start) if point is None else self._polished(*point)
-            self._settle(guess)
-            standing = False
+            standing = self.close and self._stands(guess, solved=True)
+            if not standing:
+                guess = self._settled(guess)
         free = snap.convex and self._centre_border()
         if free:
             # Everything that b moves is on a flat slope now, so nothing is left to settle.
@@ -101,25 +119,53 @@ class FirstPoint:
     def _stand_at(self, guess: Guess) -> None:
         """Put every coordinate on the piece of its polyline that is nearest to `guess`."""
         problem, tracker = self.problem, self.tracker
-        tracker.place(*guess)
-        tracker.set_scales((problem.start, problem.stop))
+        tracker.place(*guess, (problem.start, problem.stop))
         tracker.assign(self.snap, *self.snap.branches(tracker.u))
 
-    def _stands(self, guess: Guess) -> bool:
-        """Whether a point of another path is already exact here, so that nothing needs solving."""
-        problem, tracker = self.problem, self.tracker
+    def _stands(self, guess: Guess, *, solved: bool = False) -> bool:
+        """Whether a point of another path is already exact here, so that nothing needs solving; or
+        whether a guess is on the right pieces, so that its equations, `solved` once, make it so."""
+        problem, tracker, tol = self.problem, self.tracker, self.tracker.tolerances
         if not (problem.gram.semidefinite and np.isfinite(problem.start)):
             return False
+        if solved and not self.snap.convex:
+            return False
+        tracker.load_lines(problem.start, problem.stop)
         self._stand_at(guess)
         if np.any(tracker.side):
             return False
-        tracker.load_model(problem.start, problem.stop)
+        tracker.use(tracker.model_polylines)
         tracker.head_along(problem.start)
+        if solved:
+            tracker.rebuild(tol.independence.well)
+            if tracker.system.dependents:
+                return False
         tracker.refresh()
-        if not tracker.off <= tracker.tolerances.repair:
+        if solved and tracker.off > tol.repair:
+            tracker.sharpen()
+        if not tracker.off <= tol.repair:
             return False
-        tracker.rebuild(tracker.tolerances.independence.well)
+        if not solved:
+            tracker.rebuild(tol.independence.well)
         return True
+
+    def _settled(self, guess: Guess) -> Guess:
+        """Make a guess exact; if it was rough and that fails, or rounding matters so much that the
+        way there may have spoilt the point, a thorough one instead.  Return it."""
+        sizes = self.tracker.sizes
+        try:
+            self._settle(guess)
+            if not (self.rough and sizes.strain > self.tolerances.strain):
+                return guess
+        except TraceError:
+            if not self.rough:
+                raise
+        guess = self._convex(None, None, thorough=True)
+        # What was measured on the way belongs to no path.
+        sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
+        self.tracker.forget_effort()
+        self._settle(guess)
+        return guess
 
     def _settle(self, guess: Guess) -> None:
         """Make a guess exact."""
@@ -147,6 +193,8 @@ class FirstPoint:
         if tracker.border.shape[1] != 1:
             return False
         usual = tracker.usual_alpha()
+        if fixes_border(tracker.border, self.snap, tracker.alpha, usual, tracker.active_index):
+            return False
         fall, rise = slack_of_border(tracker.border, self.snap, tracker.alpha, tracker.u, usual)
         size = tracker.sizes.size_scale / float(np.abs(tracker.border).max())
         slack = tracker.tolerances.slack
@@ -190,7 +238,7 @@ class FirstPoint:
         if start is None:
             start = problem.model.initial_guess()
             if start is None:
-                return convex_guess(problem, self.snap, pulse=self.tracker.pulse)
+                return self._convex(None, None)
         try:
             alpha = np.array(start, dtype=float)
         except (TypeError, ValueError):
@@ -232,9 +280,20 @@ class FirstPoint:
     def _polished(self, alpha: Array, b: Array) -> Guess:
         """Bring a guess closer, which is cheaper than making a distant one exact step by step.  If
         the model is not convex, leave it alone, because it selects the local optimum."""
-        if not (self.snap.convex and self.problem.gram.semidefinite):
-            return alpha, b
-        return convex_guess(self.problem, self.snap, alpha, b, self.tracker.pulse)
+        return self._convex(alpha, b) if self._is_convex() else (alpha, b)
+
+    def _is_convex(self) -> bool:
+        """Whether there is but one optimum at the start."""
+        return self.snap.convex and self.problem.gram.semidefinite
+
+    def _convex(self, alpha: Array | None, b: Array | None, *, thorough: bool = False) -> Guess:
+        """Return a guess from the convex problem."""
+        pulse, thorough = self.tracker.pulse, thorough or self.again
+        found = convex_guess(self.problem, self.snap, alpha, b, pulse, thorough=thorough)
+        self.rough = few_coordinates(self.problem) and not thorough
+        # (With many coordinates some are always on the wrong side of a corner.)
+        self.close = found.converged and self.rough
+        return found.alpha, found.b
 
 
 def go_downhill(tracker: Tracker, snap: Snapshot, ridge: tuple[int, float] | None) -> None:

@@ -125,9 +125,11 @@ class Run:
 
     def _proven(self, path: Path) -> bool:
         tolerances, forced = self.options.tracing, self.jumps.forced(path)
-        small = tolerances.is_small(path.problem.gram.size, len(path.segments))
+        segments = len(path.segments)
+        small = tolerances.is_small(path.problem.gram.size, segments)
         # From a first point that is proven, the tracker's account of the path suffices.
-        forced = forced or (small and not self.standing)
+        known = self.standing or tolerances.is_measured(segments, self.tracker.gap)
+        forced = forced or (small and not known)
         whole = self.jumps.crossed_whole(path)
         if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):
             return False
@@ -139,7 +141,8 @@ class Run:
         """Solve the problem at the start of the span, exactly."""
         tracker, free = self.tracker, False
         if not self.standing:
-            point = FirstPoint(tracker, self.options.tracing).reach(start, self.guess)
+            again = self.earlier is not None
+            point = FirstPoint(tracker, self.options.tracing, again=again).reach(start, self.guess)
             self.guess, self.start, self.stop = point.guess, point.start, point.stop
             self.start_steps, free = int(tracker.cursor.steps), point.free
             if not point.as_it_was:

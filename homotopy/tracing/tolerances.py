@@ -27,7 +27,11 @@ class TraceTolerances:
         Nothing is proven if rounding is this many times a response: the certificate, which allows
         for rounding, would pass anything.
     small_n, small : int
-        A path with at most this many coordinates and numbers is checked as well; it takes no time.
+        A path with at most this many coordinates and numbers is checked as well, unless it is one
+        segment whose ends, both measured by the tracker, leave no doubt.
+    gap : float
+        They leave none if the duality gap is at most this fraction of ``|w|^2 / 2``, a part of what
+        the certificate compares it with: a tenth of what the certificate allows.
     empty : float
         A span shorter than this fraction of its ends is empty.
     nearby : float
@@ -53,6 +57,7 @@ class TraceTolerances:
     drowned: float = 1e9
     small_n: int = 100
     small: int = 20_000
+    gap: float = 1e-9
     empty: float = 1e-11
     nearby: float = 1e-8
     recoveries: int = 3
@@ -65,3 +70,7 @@ class TraceTolerances:
     def is_small(self, n: int, segments: int) -> bool:
         """Whether the certificate takes no time worth saving."""
         return n <= self.small_n and n * segments <= self.small
+
+    def is_measured(self, segments: int, gap: float) -> bool:
+        """Whether the tracker has measured every point, with a duality gap of at most `gap`."""
+        return segments == 1 and gap <= self.gap

@@ -11,7 +11,7 @@ from homotopy.model.polyline import JUMP
 from homotopy.tracker import state
 from homotopy.tracker.factoring import Factoring
 from homotopy.tracker.sizes import corner_sizes
-from homotopy.tracker.tables import loss_terms, scales
+from homotopy.tracker.tables import loss_terms, middle, scales
 from homotopy.tracker.tolerances import EPS, TINY
 
 __all__ = ["Exactness"]
@@ -26,14 +26,6 @@ QUIET = np.errstate(over="ignore", invalid="ignore")
 
 class Exactness(Factoring):
     """Recomputes, measures and corrects the point."""
-
-    def write_alpha(self) -> None:
-        """Write alpha of the flat coordinates, the value of their slope."""
-        j = self.piece // 2
-        slope = self.polylines.slope[self._every, j]
-        flat = (self.piece % 2 == 0) & (slope.bend == 0.0)
-        value = slope.at + slope.rate * self.route.t + self.lift * self.route.mu
-        self.alpha[flat] = value[flat]
 
     @QUIET
     def refresh(self) -> None:
@@ -134,13 +126,13 @@ class Exactness(Factoring):
         if self.sizes.factor_off > tol.drifted:
             self.rebuild(0.0)
             self.refresh()
-        off, first = self.off, float(self.sizes.bound)
+        off, first, gap = self.off, float(self.sizes.bound), float(self.sizes.gap)
         before = off
         for _ in range(tol.patience.corrections):
             if off <= tol.refine or not self.system.actives:
                 break
             last = off
-            off = self._sharpened()
+            off = self.sharpen()
             if off > tol.repair and not off < 0.5 * last:
                 # An alpha is in the way: let it leave its knot.
                 self._phase(state.REFINING)
@@ -152,6 +144,8 @@ class Exactness(Factoring):
         if off <= before and self.jumping.in_jump == state.ON_WAY and self.route.along:
             self.mend_end()
         self.judge(max(first, float(self.sizes.bound)))
+        # (Written so that NaN stays.)
+        self.gap = float(np.max([self.gap, gap, self.sizes.gap]))
         return off <= tol.repair
 
     def judge(self, error: float) -> None:
@@ -167,7 +161,7 @@ class Exactness(Factoring):
         ahead = ahead * np.abs(column.along - column.target_rate)
         return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
-    def _sharpened(self) -> float:
+    def sharpen(self) -> float:
         """Solve for the error of the point, and undo that if it does not help; return the error
         that remains."""
         alpha, b, off = self.alpha.copy(), self.b, self.off
@@ -200,15 +194,19 @@ class Exactness(Factoring):
 
     def load_model(self, start: float, stop: float) -> None:
         """Load the model's polylines between two t of the span, with scales and losses."""
+        self.load_lines(start, stop)
+        self.set_scales((start, stop))
+        self.use(self.model_polylines)
+
+    def load_lines(self, start: float, stop: float) -> None:
+        """Load the polylines and losses alone: no coordinate has a piece yet."""
         problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
-        self.set_scales((start, stop))
-        self.model_polylines = self.model_polylines._replace(
+        self.polylines = self.model_polylines = self.model_polylines._replace(
             terms=loss_terms(problem, start, stop, self.tolerances)
         )
         self.route.first, self.route.last = start, stop
         self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
-        self.use(self.model_polylines)
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
         """Set the scales of u and alpha of each coordinate (see `tolerances`)."""
@@ -218,9 +216,7 @@ class Exactness(Factoring):
         self._scaled = ends
         base, height = scales(self.problem, ends, self.tolerances)
         self.coords.status.slope[:] = height
-        for name, values in (("size_scale", base), ("height", height)):
-            real = values[values > 0.0]
-            setattr(self.sizes, name, float(np.median(real)) if real.size else 0.0)
+        sizes.size_scale, sizes.height = middle(base), middle(height)
         if sizes.size_scale == 0.0:
             # If every corner is 0, the scale is what alpha can do to u.
             heaviest = float(self.gram.sizes.max())

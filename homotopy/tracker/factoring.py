@@ -7,7 +7,6 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.runs import Runs
 
@@ -42,13 +41,11 @@ class Factoring(Runs):
     def _by_depth(self) -> Index:
         """Return the active coordinates: slanted ones, then those on knots, farthest from the ends
         of their knots first, because these are the most likely to stay."""
-        snap, j = self.snapshot(), self.piece // 2
-        bent = (self.piece % 2 == 0) & (snap.curvature[self._every, j] > 0.0)
-        steep = np.flatnonzero(self.piece % 2 == 1)
-        low, high = self._ends(snap, steep)
+        steep = np.flatnonzero(self.piece % 2)
+        bent = np.flatnonzero(self.coords.status.bend) if self.fixed.slanted else steep[:0]
+        low, high = self._ends(steep)
         depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
-        steep = steep[np.argsort(-depth, kind="stable")]
-        return np.concatenate([np.flatnonzero(bent), steep])
+        return np.concatenate([bent, steep[np.argsort(-depth, kind="stable")]])
 
     def _factor_first(self, index: Index) -> None:
         """Factor the leading coordinates of `index` at once, as long as each is well independent of
@@ -98,11 +95,15 @@ class Factoring(Runs):
         factor = scipy.linalg.qr(rows, mode="r", check_finite=False)[0][: min(rows.shape)]
         return np.asarray(factor * np.where(np.diagonal(factor) < 0.0, -1.0, 1.0)[:, None])
 
-    def _ends(self, snap: Snapshot, steep: Index) -> tuple[Array, Array]:
+    def _ends(self, steep: Index) -> tuple[Array, Array]:
         """Return the ends of the knots of the coordinates `steep`."""
-        j = self.piece[steep] // 2
-        corner = snap.corner[steep, j]
-        high = np.asarray(snap.slope_at(steep, j, corner))
-        low = np.asarray(snap.slope_at(steep, j + 1, corner))
-        high = np.where(self.side[steep] == 1, INF, high)
-        return np.where(self.side[steep] == -1, -INF, low), high
+        route, (lift, shift) = self.route, (self.lift[steep], self.shift[steep])
+        j, slope, ends = self.piece[steep] // 2, self.polylines.slope, []
+        corner = self.polylines.corner[steep, j]
+        place = corner.at + corner.rate * route.t + shift * route.mu
+        for k in (j + 1, j):
+            line = slope[steep, k]
+            value = line.at + line.rate * route.t + (lift + line.bend * shift) * route.mu
+            ends.append(value - line.bend * np.where(line.bend > 0.0, place, 0.0))
+        side = self.side[steep]
+        return np.where(side == -1, -INF, ends[0]), np.where(side == 1, INF, ends[1])

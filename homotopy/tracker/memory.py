@@ -67,16 +67,15 @@ class Memory:
         if not self.gram.semidefinite:
             # Windows rely on bounds by lengths, which do not exist here.
             self.windows = self.windows.closed()
-        self._tol, self._opt = (
-            records(as_record(self.tolerances)),
-            records(as_record(self.windows)),
-        )
+        self._tol, self._opt = as_record(self.tolerances), as_record(self.windows)
         n = self.gram.size
         self._scalars = state.scalars()
         self.route, self.fixed, self.sizes, self.system = map(Numbers, self._scalars[:4])
         self.event, self.jumping, self.scope, self.cursor = map(Numbers, self._scalars[4:])
         self._every = np.arange(n)
         self.repairs, self.doubts = 0, Doubts(self.tolerances.repair)
+        # The largest gap (`state.SIZES`) of the first and the last point of the path.
+        self.gap = np.inf
         # Called at every pause; may raise an exception to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route last made progress, and the steps and repairs by then.
@@ -94,6 +93,8 @@ class Memory:
         # Short paths are many, and fresh memory is slow: begin with little, it grows.
         self._record_room(64, 1024, 512, 16)
         self.base, self.legs = tasks.no_base(), tasks.no_legs()
+        # What compiled code works on, and the arrays it was made of.
+        self._arrays, self._core = state.Arrays(*(None,) * 9), None
         corners = problem.polylines.corner0.shape[1]
         self.model_polylines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
         self.fill_model(np.zeros((n, corners), np.int8))
@@ -109,12 +110,8 @@ class Memory:
 
     def _set_form(self) -> None:
         fixed = self.fixed
-        phi, empty, some, none = (
-            self.gram.features(),
-            np.zeros((0, 0)),
-            np.zeros(0),
-            np.zeros(0, dtype=np.int64),
-        )
+        phi, empty, some = self.gram.features(), np.zeros((0, 0)), np.zeros(0)
+        none = np.zeros(0, dtype=np.int64)
         if phi is None and not np.any(self.gram.diag):
             # A linear program: treat a zero quadratic form as one with a zero feature.
             phi = np.zeros((self.gram.size, 1))
@@ -137,11 +134,12 @@ class Memory:
 
     def _set_coordinates(self) -> None:
         fixed, gram, n = self.fixed, self.gram, self.gram.size
+        squares = (self.border**2).sum(axis=1)
         fixed.rho = border_weight(self.problem, self.tolerances)
         fence = records(np.zeros(n, state.FENCE))
         status = records(np.zeros(n, state.STATUS))
         status.own = gram.diag
-        beside = fixed.rho * (self.border**2).sum(axis=1)
+        beside = fixed.rho * squares
         status.diag, status.weight = gram.diag + beside, gram.sizes + beside
         # If Q is semidefinite, all of 1 / bend remains, up to rounding.
         fixed.semidefinite = gram.semidefinite
@@ -149,7 +147,7 @@ class Memory:
         fixed.slanted = bool(np.any(self.problem.polylines.curvature))
         fence.root, status.length = np.sqrt(status.weight), np.sqrt(gram.sizes)
         fixed.largest_root = float(fence.root.max())
-        fixed.unit = float(np.sqrt(gram.sizes).mean()) or 1.0
+        fixed.unit = float(status.length.mean()) or 1.0
         fixed.widest = float(np.abs(self.border).max(initial=0.0))
         self.scope.b_weight = fixed.widest / fixed.unit
         self.coords = state.Coordinates(
@@ -207,7 +205,15 @@ class Memory:
             rows=np.arange(max(self.width, 1)),
             weights=np.zeros(1),
         )
-        self.active: Any = None
+        self.active = state.Active(
+            factor=np.zeros((0, 0)),
+            half=np.zeros((m + 1, 0)),
+            rate=np.zeros(0),
+            index=np.zeros(0, dtype=np.int64),
+            work=np.zeros((3, 0)),
+            column=self.column,
+            schur=np.zeros((m, m)),
+        )
         self._capacity = 0
 
     def _reserve(self, capacity: int) -> None:
@@ -218,18 +224,11 @@ class Memory:
 
         def longer(array: Any, *shape: int) -> Any:
             out = np.zeros(shape, dtype=array.dtype)
-            out[tuple(slice(k) for k in array.shape)] = array
+            if array.size:
+                out[tuple(slice(k) for k in array.shape)] = array
             return out
 
-        active = self.active or state.Active(
-            np.zeros((0, 0)),
-            np.zeros((m + 1, 0)),
-            np.zeros(0),
-            np.zeros(0, dtype=np.int64),
-            np.zeros((3, 0)),
-            self.column,
-            np.zeros((m, m)),
-        )
+        active = self.active
         self.active = active._replace(
             factor=longer(active.factor, capacity, capacity),
             half=longer(active.half, m + 1, capacity),
@@ -429,7 +428,7 @@ class Memory:
         The rest follows from the problem and the span (see `Tracker.load_model`), or is written
         before it is read.
         """
-        groups = {
+        groups: dict[str, Any] = {
             "coords": self.coords,
             "active": self.active,
             "motion": self.motion,
@@ -441,7 +440,7 @@ class Memory:
             for name, array in members._asdict().items()
             if (group, name) not in (("coords", "border"), ("active", "column"))
         }
-        numbers = (self.repairs, *self._anchor, self._started, self._settling_at)
+        numbers = (self.repairs, self.gap, *self._anchor, self._started, self._settling_at)
         return arrays | {
             **{f"scalars.{k}": _plain(v) for k, v in self._scalars._asdict().items()},
             "column": _plain(self.column),
@@ -481,6 +480,6 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, t, steps, before, started, at = saved["numbers"].tolist()
+        repairs, self.gap, t, steps, before, started, at = saved["numbers"].tolist()
         self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
         self._started, self._settling_at = bool(started), at

@@ -11,7 +11,15 @@ from homotopy.tracker.nearness import corner_now, slope_rate, slope_value
 from homotopy.tracker.products import add_row, response
 from homotopy.tracker.state import ROWS
 
-__all__ = ["flat_rate", "is_active", "pull_on", "room_of", "set_fence", "set_piece"]
+__all__ = [
+    "flat_rate",
+    "is_active",
+    "pull_on",
+    "room_of",
+    "set_fence",
+    "set_piece",
+    "take_up_lines",
+]
 
 # Constants of a hash that distinguishes partitions.
 MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
@@ -34,6 +42,27 @@ def set_fence(core, i):  # type: ignore[no-untyped-def]
         fence.low, fence.low_rate = polylines.corner[i, j - 1].at, polylines.corner[i, j - 1].rate
     if j < polylines.corner.shape[1] and polylines.corner[i, j].at > -np.inf:
         fence.high, fence.high_rate = polylines.corner[i, j].at, polylines.corner[i, j].rate
+
+
+@njit(**PART)
+def take_up_lines(core):  # type: ignore[no-untyped-def]
+    """Set all fences for the present polylines, and sums over the flat coordinates."""
+    polylines, coords, event, jumping = core.polylines, core.coords, core.event, core.jumping
+    sum0 = sum1 = sum2 = 0.0
+    event.ignored = 0
+    for i in range(coords.u.size):
+        status = coords.status[i]
+        set_fence(core, i)
+        status.bend, status.ignores_corners = 0.0, 0
+        if status.piece % 2 == 0:
+            j = status.piece // 2
+            status.bend = polylines.slope[i, j].bend
+            if status.bend == 0.0 and polylines.terms.shape[0]:
+                sum0 += polylines.terms[i, j, 0]
+                sum1 += polylines.terms[i, j, 1]
+                sum2 += polylines.terms[i, j, 2]
+    if polylines.terms.shape[0]:
+        jumping.sum0, jumping.sum1, jumping.sum2 = sum0, sum1, sum2
 
 
 @njit(**PART)

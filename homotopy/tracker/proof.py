@@ -151,17 +151,28 @@ def worst_off(core):  # type: ignore[no-untyped-def]
     """Return the largest error of all coordinates and border equations; u must be recomputed.
 
     ``sizes.bound`` gets the same relative to what the certificate allows: the larger of the two
-    terms of which `allowed_u` takes the sum, times `share`.
+    terms of which `allowed_u` takes the sum, times `share`.  ``sizes.gap`` gets a bound on the
+    duality gap: a response beside its piece leaves at most its distance times the heights there.
     """
     coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
-    worst = others = 0.0
+    worst = others = gap = 0.0
     for i in range(coords.u.size):
-        worst = max(worst, off_of(core, i))
-        if coords.status[i].piece % 2 == 1:
-            others = max(others, off_ends(core, i))
+        status, off = coords.status[i], off_of(core, i)
+        worst = max(worst, off)
+        if status.piece % 2 == 1 or status.bend > 0.0:
+            height = abs(coords.alpha[i]) + status.slope + status.bend * abs(coords.u[i])
+            gap += abs(residual_of(core, i)) * height
+        elif off > 0.0:
+            gap = np.inf
+        if status.piece % 2 == 1:
+            beyond = off_ends(core, i)
+            others = max(others, beyond)
+            if beyond > 0.0:
+                gap = np.inf
     for c in range(active.column.size):
         others = max(others, off_border(core, c))
-    sizes.bound = max(2.0 * tol.share * worst, others)
+        gap += abs(active.column[c].b * active.column[c].off)
+    sizes.bound, sizes.gap = max(2.0 * tol.share * worst, others), 2.0 * gap / sizes.length**2
     return max(worst, others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ __all__ = ["Numbers", "Records", "documented", "records", "structure"]
 
 def structure(reals: str, wholes: str = "") -> np.dtype[Any]:
     kinds = [(name, np.float64) for name in reals.split()]
-    return np.dtype(kinds + [(name, np.int64) for name in wholes.split()])
+    return _record(kinds + [(name, np.int64) for name in wholes.split()])
 
 
 def documented(text: str, mark: str = "") -> np.dtype[Any]:
     """Return a record type with one field per line: name, "real" or "whole", description."""
     fields = [line.split(maxsplit=2)[:2] for line in text.strip().splitlines()]
     kinds = [(name, np.float64 if kind == "real" else np.int64) for name, kind in fields]
-    return np.dtype([*kinds, (mark, np.int64)] if mark else kinds)
+    return _record([*kinds, (mark, np.int64)] if mark else kinds)
 
 
 class Records(np.ndarray):
@@ -38,9 +39,17 @@ class Records(np.ndarray):
             object.__setattr__(self, name, value)
 
 
+def _record(kind: Any) -> np.dtype[Any]:
+    """Return the type of records with these fields as attributes."""
+    return np.dtype((np.record, kind))
+
+
 def records(array: Any) -> Any:
     """Return `array`, of a structured dtype, as `Records`; each record has attributes too."""
-    return array.view(np.dtype((np.record, array.dtype)), Records)
+    if array.dtype.type is np.record:
+        # (A change of the type would take ten times as long.)
+        return array.view(Records)
+    return array.view(_record(array.dtype), Records)
 
 
 class Numbers:
@@ -50,23 +59,31 @@ class Numbers:
     their time here.
     """
 
-    __slots__ = ("_fields", "_record")
+    __slots__ = ("_places", "_views")
 
     def __init__(self, record: Any) -> None:
-        object.__setattr__(self, "_record", record.view(np.ndarray))
-        object.__setattr__(self, "_fields", {})
-
-    def _field(self, name: str) -> Any:
-        try:
-            field = self._fields[name] = self._record[name]
-        except (ValueError, IndexError):
-            raise AttributeError(name) from None
-        return field
+        places = _places(record.dtype)
+        views = (np.ndarray(len(places), kind, record) for kind in (np.int64, np.float64))
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_views", tuple(views))
 
     def __getattr__(self, name: str) -> Any:
-        field = self._fields.get(name)
-        return (self._field(name) if field is None else field)[0]
+        try:
+            real, place = self._places[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return self._views[real][place]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        field = self._fields.get(name)
-        (self._field(name) if field is None else field)[0] = value
+        try:
+            real, place = self._places[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        self._views[real][place] = value
+
+
+@functools.cache
+def _places(kind: np.dtype[Any]) -> dict[str, tuple[bool, int]]:
+    """Return whether each field is a real number, and its place; every field is of eight bytes."""
+    fields: Any = kind.fields or {}
+    return {name: (part.kind == "f", at // 8) for name, (part, at, *_) in fields.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from homotopy.tracker import state
 from homotopy.tracker.memory import Memory
 
 __all__ = ["Routes"]
@@ -15,39 +14,6 @@ INF = np.inf
 
 class Routes(Memory):
     """Sets polylines and routes."""
-
-    def use(self, polylines: state.Lines) -> None:
-        """Use these polylines: set fences, and sums over the flat coordinates."""
-        self.polylines = polylines
-        fence, j, flat = self.coords.fence, self.piece // 2, self.piece % 2 == 0
-        corner, k = polylines.corner, polylines.corner.shape[1]
-        for low, at, rate, there, beside in (
-            (True, "low", "low_rate", flat & (j > 0), np.maximum(j - 1, 0)),
-            (False, "high", "high_rate", flat & (j < k), np.minimum(j, k - 1)),
-        ):
-            none = -INF if low else INF
-            place = np.where(there, corner.at[self._every, beside], none)
-            # A corner at the wrong infinity excludes nothing.
-            place[place == -none] = none
-            fence[at][:] = place
-            fence[rate][:] = np.where(np.isfinite(place), corner.rate[self._every, beside], 0.0)
-        dependent = np.flatnonzero(self.coords.status.dependent)
-        at = corner[dependent, j[dependent]]
-        fence.low[dependent] = fence.high[dependent] = at.at
-        fence.low_rate[dependent] = fence.high_rate[dependent] = at.rate
-        slanted = flat & (polylines.slope.bend[self._every, j] > 0.0)
-        self.coords.status.bend[:] = np.where(slanted, polylines.slope.bend[self._every, j], 0.0)
-        self.coords.status.ignores_corners[:] = 0
-        self.event.ignored = 0
-        self._sum_terms()
-
-    def _sum_terms(self) -> None:
-        jumping = self.jumping
-        terms, j = self.polylines.terms, self.piece // 2
-        if terms.shape[0]:
-            flat = (self.piece % 2 == 0) & (self.polylines.slope.bend[self._every, j] == 0.0)
-            sums = terms[self._every[flat], j[flat]].sum(axis=0)
-            jumping.sum0, jumping.sum1, jumping.sum2 = sums.tolist()
 
     def reset_pull(self) -> None:
         """Recompute the pull of the moving slopes: slopes that came and went leave rounding."""

@@ -1,15 +1,18 @@
-"""The one compiled function that Python calls."""
+"""The one compiled function that Python calls, and its argument."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import njit
 
-from homotopy.compilation import by_reference
+from homotopy.compilation import held, lay_down
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.crossing import begin_jump, end_jump, end_round, flip, look_ahead
 from homotopy.tracker.follow import follow
 from homotopy.tracker.forking import move_row, undo
 from homotopy.tracker.legs import begin_leg, end_leg
+from homotopy.tracker.pieces import take_up_lines
 from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, refine, worst_off
 from homotopy.tracker.sizes import factor_error, measure
@@ -27,13 +30,18 @@ from homotopy.tracker.state import (
     RETURNING,
     ROUND_DONE,
     SHARPENING,
+    TAKING_UP,
     TURNING,
     UNDOING,
     WALLS,
+    WRITING,
+    Arrays,
     Core,
+    Scalars,
 )
+from homotopy.tracker.windows import write_flat
 
-__all__ = ["run", "run_on"]
+__all__ = ["held_core", "run", "run_on"]
 
 
 @njit(**PART)
@@ -71,6 +79,12 @@ def run_on(core):  # type: ignore[no-untyped-def]
         elif phase == SHARPENING:
             refine(core)
             code = ARRIVED
+        elif phase == TAKING_UP:
+            take_up_lines(core)
+            code = ARRIVED
+        elif phase == WRITING:
+            write_flat(core)
+            code = ARRIVED
         elif phase == FORKING:
             code = move_row(core)
         elif phase == UNDOING:
@@ -86,8 +100,19 @@ def run_on(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**OUTER)
-def run(arrays, numbers, tol, opt):  # type: ignore[no-untyped-def]
+def run(core):  # type: ignore[no-untyped-def]
     """Make C-steps and D-steps until the route ends or a request comes up; see `follow`."""
+    return run_on(core)
+
+
+def core_of(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Core:
+    """Return what compiled functions share."""
+    return Core._make((*arrays, *(record[0] for record in numbers), tol[0], opt[0]))
+
+
+@njit(**OUTER)
+def lay_out(arrays, numbers, tol, opt, room):  # type: ignore[no-untyped-def]
+    """Store the same in `room`; return the bytes it takes."""
     core = Core(
         arrays.form,
         arrays.polylines,
@@ -109,4 +134,9 @@ def run(arrays, numbers, tol, opt):  # type: ignore[no-untyped-def]
         tol[0],
         opt[0],
     )
-    return run_on(by_reference(core))
+    return lay_down(core, room)  # type: ignore[call-arg]
+
+
+def held_core(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Any:
+    """Return the argument of `run`, good for as long as these arrays are used."""
+    return held(core_of, lay_out, arrays, numbers, tol, opt)

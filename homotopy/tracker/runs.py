@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from operator import is_not
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from homotopy.tracker.outcomes import (
     Kind,
 )
 from homotopy.tracker.routes import Routes
-from homotopy.tracker.running import run
+from homotopy.tracker.running import held_core, run
 
 __all__ = ["Runs"]
 
@@ -45,6 +46,15 @@ class Runs(Routes):
     def _maintain(self) -> None:
         """Recompute u, and make the point exact again if it is off."""
         raise NotImplementedError
+
+    def use(self, polylines: state.Lines) -> None:
+        """Use these polylines: set fences, and sums over the flat coordinates."""
+        self.polylines = polylines
+        self._phase(state.TAKING_UP)
+
+    def write_alpha(self) -> None:
+        """Write alpha of the flat coordinates, the value of their slope."""
+        self._phase(state.WRITING)
 
     @property
     def in_jump(self) -> bool:
@@ -113,9 +123,14 @@ class Runs(Routes):
 
     def _call(self) -> int:
         """Call compiled code once; return its code."""
-        moving = self.coords, self.active, self.motion, self.window, self.record
-        arrays = state.Arrays(self._stored(), self.polylines, *moving, self.base, self.legs)
-        return int(run(arrays, self._scalars, self._tol, self._opt))
+        arrays = state.Arrays(
+            self._stored(), self.polylines, self.coords, self.active,
+            self.motion, self.window, self.record, self.base, self.legs,
+        )  # fmt: skip
+        if any(map(is_not, arrays, self._arrays)):
+            self._arrays = arrays
+            self._core = held_core(arrays, self._scalars, self._tol, self._opt)
+        return int(run(self._core))
 
     def _where(self) -> str:
         """Return the present place in the user's terms."""
@@ -145,15 +160,17 @@ class Runs(Routes):
         stored = self.gram.rows()
         if self._phi is not None or stored is None:
             return self._form
-        if np.any(stored[1][self.active_index] < 0):
+        if self.system.actives and stored[1][self.active_index].min() < 0:
             self.gram.fetch(self.active_index, self._held())
             stored = self.gram.rows()
             assert stored is not None
-        if not stored[0].flags.writeable:
+        store, slot = stored
+        if not store.flags.writeable:
             if self._form.store.size == 0:
-                self._form = self._form._replace(store=stored[0].copy(), slot=stored[1])
-            return self._form
-        return self._form._replace(store=stored[0], slot=stored[1])
+                self._form = self._form._replace(store=store.copy(), slot=slot)
+        elif store is not self._form.store or slot is not self._form.slot:
+            self._form = self._form._replace(store=store, slot=slot)
+        return self._form
 
     def _refuse_indefinite(self) -> None:
         index = np.append(self.active_index, self.event.want)

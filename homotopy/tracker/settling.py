@@ -5,6 +5,7 @@ and the shift is taken back.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,11 @@ Index = npt.NDArray[np.int64]
 INF = np.inf
 
 
+def _between(alpha: Array, low: Array, high: Array) -> Array:
+    """Return each alpha moved between these ends, of which the high one wins."""
+    return np.asarray(np.minimum(np.maximum(alpha[:, None], np.minimum(low, high)), high))
+
+
 class Settling(Exactness):
     """Makes guesses exact."""
 
@@ -30,54 +36,63 @@ class Settling(Exactness):
         """Give every coordinate the piece nearest to (u, alpha), and that piece's alpha, among
         the slopes ``first .. last`` of its convex branch, their knots and their walls."""
         n, k = snap.corner.shape
-        best, inf = np.full(n, INF), np.full(n, INF)
-        piece, side, value = np.zeros(n, np.int64), np.zeros(n, np.int64), self.alpha.copy()
         # Where u is mostly rounding, alpha decides.
         blur = self.tolerances.roundings.rounding * EPS * self.sizes.mass * self.coords.fence.root
+        status = self.coords.status
         u_scale, a_scale = (
-            np.maximum(self._sizes(), blur / self.tolerances.scales.of_corner),
-            np.where(self.coords.status.height > 0.0, self.coords.status.height, self.sizes.height),
+            np.maximum(self._sizes(), blur / self.tolerances.scales.of_corner)[:, None],
+            np.where(status.height > 0.0, status.height, self.sizes.height)[:, None],
         )
-        for p in range(2 * k + 1):
-            j = p // 2
-            if p % 2 == 0:
-                low = snap.corner[:, j - 1] if j else -inf
-                high = snap.corner[:, j] if j < k else inf
-                u, bend = self.u.copy(), snap.curvature[:, j]
-                # The shorter way to a steep piece is along u: alpha says where.
-                steep = bend * u_scale > a_scale
-                u[steep] = (snap.slope[steep, j] - self.alpha[steep]) / bend[steep]
-                u = np.clip(u, low, high)
-                a = np.asarray(snap.slope_at(self._every, j, u))
-                allowed = (j >= first) & (j <= last) & np.isfinite(a)
-                where, bias = np.zeros(n, np.int64), 0.0
-            else:
-                where, u, a, allowed = self._knot(snap, j, first, last)
-                # If a slope is as near, it wins, because it costs nothing.
-                bias = self.tolerances.bias
-            with np.errstate(invalid="ignore", over="ignore"):
-                distance = np.abs(self.u - u) / u_scale + np.abs(self.alpha - a) / a_scale
-            better = allowed & (distance + bias < best)
-            best[better], piece[better] = distance[better] + bias, p
-            side[better], value[better] = where[better], a[better]
-        self.piece[:], self.side[:], self.alpha[:] = piece, side, value
+        first, last, u, alpha = (v[:, None] for v in (first, last, self.u, self.alpha))
+        place, value = np.empty((n, 2 * k + 1)), np.empty((n, 2 * k + 1))
+        allowed, side = np.empty((n, 2 * k + 1), np.bool_), np.zeros((n, 2 * k + 1), np.int64)
+        low, high = np.full((n, k + 1), -INF), np.full((n, k + 1), INF)
+        low[:, 1:] = high[:, :-1] = snap.corner
+        at, j, bend, a = u, np.arange(k + 1), snap.curvature, snap.slope
+        if self.fixed.slanted:
+            # The shorter way to a steep piece is along u: alpha says where.
+            at = np.array(np.broadcast_to(u, a.shape))
+            np.divide(a - alpha, bend, out=at, where=bend * u_scale > a_scale)
+        place[:, ::2] = at = np.minimum(np.maximum(at, low), high)
+        if self.fixed.slanted:
+            a = a - bend * np.where(bend > 0.0, at, 0.0)
+        value[:, ::2], allowed[:, ::2] = a, (j >= first) & (j <= last) & np.isfinite(a)
+        knots = self._knots(snap, first, last)
+        side[:, 1::2], place[:, 1::2], value[:, 1::2], allowed[:, 1::2] = knots
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.abs(u - place) / u_scale + np.abs(alpha - value) / a_scale
+        # If a slope is as near, it wins, because it costs nothing.
+        distance[:, 1::2] += self.tolerances.bias
+        distance[~(allowed & (distance < INF))] = INF
+        piece = distance.argmin(axis=1)
+        # (Nowhere near any piece: the first.)
+        found = distance[self._every, piece] < INF
+        self.piece[:], self.side[:] = piece, side[self._every, piece]
+        self.alpha[:] = np.where(found, value[self._every, piece], self.alpha)
 
-    def _knot(
-        self, snap: Snapshot, j: int, first: Index, last: Index
-    ) -> tuple[Index, Array, Array, npt.NDArray[np.bool_]]:
-        """Return corner j as a piece: its side, u and alpha there, and who may be on it."""
-        corner = snap.corner[:, j]
-        finite = np.where(np.isfinite(corner), corner, 0.0)
-        high = np.asarray(snap.slope_at(self._every, j, finite))
-        low = np.asarray(snap.slope_at(self._every, j + 1, finite))
-        jump = snap.kind[:, j] == JUMP
+    def _knots(
+        self, snap: Snapshot, first: Index, last: Index
+    ) -> tuple[Any, Array, Array, npt.NDArray[np.bool_]]:
+        """Return the corners as pieces: their side, u and alpha there, and who may be on them."""
+        corner, j, bend = snap.corner, np.arange(snap.corner.shape[1]), snap.curvature
+        real = np.isfinite(corner)
+        finite = np.where(real, corner, 0.0)
+        high, low = snap.slope[:, :-1], snap.slope[:, 1:]
+        if self.fixed.slanted:
+            high = high - bend[:, :-1] * np.where(bend[:, :-1] > 0.0, finite, 0.0)
+            low = low - bend[:, 1:] * np.where(bend[:, 1:] > 0.0, finite, 0.0)
+        jump = snap.kind == JUMP
+        allowed = real & (snap.kind != SEAM)
+        if not jump.any():
+            allowed &= (j >= first) & (j < last)
+            return 0, finite, _between(self.alpha, low, high), allowed
         where = np.where(jump, np.where(last == j, -1, 1), 0)
         low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
-        allowed = (j >= first - 1) & (j <= last) & np.isfinite(corner) & (snap.kind[:, j] != SEAM)
+        allowed &= (j >= first - 1) & (j <= last)
         allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
         # A row of zeros cannot be pushed off a jump, so it must have a side from the start.
-        allowed &= ~(jump & (self.coords.status.weight == 0.0))
-        return where, finite, np.clip(self.alpha, np.minimum(low, high), high), allowed
+        allowed &= ~(jump & (self.coords.status.weight == 0.0)[:, None])
+        return where, finite, _between(self.alpha, low, high), allowed
 
     def settle(self, t: float, snap: Snapshot, target: Array) -> None:
         """Make the present guess (pieces, alpha, b) exact for the polylines `snap`, those at t.
@@ -160,12 +175,17 @@ class Settling(Exactness):
         shift[tied] = self.u[tied] - place[tied]
         self.shift[:] = shift
 
-    def place(self, alpha: Array, b: Array) -> None:
-        """Set alpha and b to a guess."""
+    def place(self, alpha: Array, b: Array, ends: tuple[float, ...] | None = None) -> None:
+        """Set alpha and b to a guess, on the scales of the span with these `ends`, if given."""
         self.alpha[:], self.b = alpha, b
         product = self.gram.matvec(self.alpha)
         self.u[:] = product + self.border @ self.b
-        self._measure(float(self.alpha @ product))
+        square = float(self.alpha @ product)
+        if ends is None or ends == self._scaled:
+            self._measure(square)
+        else:
+            self.sizes.length = math.sqrt(max(square, 0.0))
+            self.set_scales(ends)
 
     def settle_here(self) -> None:
         """Make the point exact at the present place, and resume the route."""

@@ -54,12 +54,14 @@ UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
 # The phases of a trace: on the path; at a jump, about to flip, crossing it, at the end of a round,
 # looking ahead, returning; or working on the factor, correcting the point with or without pivots,
-# measuring its error; moving rows from a base (`forking`), or undoing that.
+# measuring its error; moving rows from a base (`forking`), or undoing that; taking up polylines,
+# writing alpha of the slopes.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 FORKING, UNDOING = 11, 12
+TAKING_UP, WRITING = 13, 14
 # Turning to the next leg of a sequence (`legs`).
-TURNING = 13
+TURNING = 15
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
@@ -175,6 +177,7 @@ height       real   the usual height of a slope
 size_scale   real   the usual size of a corner
 off          real   the error of the point, relative to the error allowed (`proof`)
 bound        real   the same, relative to what the certificate allows
+gap          real   a bound on the duality gap of the point, relative to |w|^2 / 2 (`proof`)
 factor_off   real   the error of the factor relative to its matrix (`sizes`)
 mass         real   sum of |phi_i| |alpha_i|, and the terms of corners from which w is computed
 terms        real   the same, or |w| instead of the sum if w has digits of its own

@@ -12,7 +12,7 @@ from homotopy.tracker.records import records
 from homotopy.tracker.state import CORNER, SLOPE, Lines
 from homotopy.tracker.tolerances import Tolerances
 
-__all__ = ["border_weight", "empty_lines", "fill", "loss_terms", "scales"]
+__all__ = ["border_weight", "empty_lines", "fill", "loss_terms", "middle", "scales"]
 
 Array = npt.NDArray[np.float64]
 
@@ -21,6 +21,16 @@ def empty_lines(n: int, corners: int) -> Lines:
     slope = records(np.zeros((n, corners + 1), SLOPE))
     corner = records(np.zeros((n, corners), CORNER))
     return Lines(slope, corner, np.zeros((0, corners + 1, 3)))
+
+
+def middle(values: Array) -> float:
+    """Return the median of the positive values, 0 if there are none (`np.median` takes ten times as
+    long for a hundred)."""
+    ordered = np.sort(values[values > 0.0])
+    half = ordered.size // 2
+    if ordered.size % 2:
+        return float(ordered[half])
+    return float(0.5 * (ordered[half - 1] + ordered[half])) if half else 0.0
 
 
 def fill(polylines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
@@ -37,15 +47,17 @@ def scales(problem: Problem, ends: tuple[float, ...], tol: Tolerances) -> tuple[
     """Return, for each coordinate, its smallest corner and its largest slope, each at the end of
     the span where it is larger; 0 if there is none."""
     polylines = problem.polylines
-    snaps = [polylines.at(t) for t in ends]
-    corner = np.max([np.abs(snap.corner) for snap in snaps], axis=0)
+    first, last = polylines.at(ends[0]), polylines.at(ends[-1])
+    corner = np.maximum(np.abs(first.corner), np.abs(last.corner))
     # A corner that should be 0 may be a rounding error.
     with np.errstate(invalid="ignore"):
-        real = np.isfinite(corner) & (corner > tol.of_model * np.abs(polylines.corner0))
-    scale = np.where(real, corner, np.inf).min(axis=1)
-    slope = np.max([np.abs(snap.slope) for snap in snaps], axis=0)
-    height = np.where(np.isfinite(slope), slope, 0.0).max(axis=1)
-    return np.where(np.isfinite(scale), scale, 0.0), height
+        real = (corner < np.inf) & (corner > tol.of_model * np.abs(polylines.corner0))
+    corner[~real] = np.inf
+    scale = corner.min(axis=1)
+    scale[scale == np.inf] = 0.0
+    slope = np.maximum(np.abs(first.slope), np.abs(last.slope))
+    slope[~(slope < np.inf)] = 0.0
+    return scale, slope.max(axis=1)
 
 
 def border_weight(problem: Problem, tol: Tolerances) -> float:
@@ -64,7 +76,7 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
         return 0.0
     own = problem.gram.sizes[problem.gram.sizes > 0.0]
     if own.size:
-        return float(np.median(own)) / heaviest
+        return middle(own) / heaviest
     # (An infinite start has the knots and the e of every t.)
     ends = (problem.start if np.isfinite(problem.start) else problem.stop, problem.stop)
     corner, some = scales(problem, ends, tol)[0], squares > 0.0
@@ -86,49 +98,45 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
         # Objectives are only needed at jumps.
         return nothing
     times = (start, 0.5 * (start + stop), stop)
-    origins = [problem.origin(t) for t in times]
-    if not np.all(np.isfinite(origins)):
+    origins = np.array([problem.origin(t) for t in times])
+    if not np.isfinite(origins).all():
         return nothing
     bent = origins[0] + origins[2] - 2.0 * origins[1]
-    if not np.all(np.abs(bent) <= tol.of_model * np.abs(origins).max(axis=0)):
+    if not (np.abs(bent) <= tol.of_model * np.abs(origins).max(axis=0)).all():
+        return nothing
+    corners = np.array([polylines.at(t).corner for t in times])
+    # The slope that contains the origin must be the same at both ends of the span.
+    homes = (origins[::2, :, None] >= corners[::2]).sum(axis=2)
+    home = homes[0]
+    if (home != homes[1]).any():
         return nothing
     rate = (origins[2] - origins[0]) / (stop - start)
     const = origins[0] - rate * start
-    rows = np.arange(n)
-    for j in range(k):
-        # If the origin is on a corner all the way, use that corner, to the last digit.
-        pairs = zip(times, origins, strict=True)
-        on_it = np.all([origin == polylines.at(t).corner[:, j] for t, origin in pairs], axis=0)
-        const, rate = (
-            np.where(on_it, table[:, j], own)
-            for table, own in ((polylines.corner0, const), (polylines.corner1, rate))
-        )
-    # The slope that contains the origin must be the same at both ends of the span.
-    homes = [
-        (origin[:, None] >= polylines.at(t).corner).sum(axis=1)
-        for t, origin in ((start, origins[0]), (stop, origins[2]))
-    ]
-    home = homes[0]
-    if np.any(home != homes[1]):
-        return nothing
-    slope0 = np.where(np.isfinite(polylines.slope0), polylines.slope0, 0.0)
-    slope1 = np.where(np.isfinite(polylines.slope0), polylines.slope1, 0.0)
+    # If the origin is on a corner all the way, use that corner, to the last digit.
+    on_it = (origins[:, :, None] == corners).all(axis=0)
+    for j in np.flatnonzero(on_it.any(axis=0)).tolist():
+        const = np.where(on_it[:, j], polylines.corner0[:, j], const)
+        rate = np.where(on_it[:, j], polylines.corner1[:, j], rate)
+    rows, real, known = np.arange(n), np.isfinite(polylines.slope0), np.isfinite(polylines.corner0)
+    slope = np.where(real, polylines.slope0, 0.0), np.where(real, polylines.slope1, 0.0)
+    corner = np.where(known, polylines.corner0, 0.0), np.where(known, polylines.corner1, 0.0)
     bend = polylines.curvature
-    terms = np.zeros((n, k + 1, 3))
-    for j in range(k):
-        known = np.isfinite(polylines.corner0[:, j])
-        corner = (
-            np.where(known, polylines.corner0[:, j], 0.0),
-            np.where(known, polylines.corner1[:, j], 0),
-        )
-        step = slope0[:, j + 1] - slope0[:, j], slope1[:, j + 1] - slope1[:, j]
-        curve = 0.5 * (bend[:, j + 1] - bend[:, j])[:, None]
-        terms[:, j + 1] = terms[:, j] + _product(step, corner) - curve * _product(corner, corner)
-    base = _product((slope0[rows, home], slope1[rows, home]), (const, rate))
-    base -= 0.5 * bend[rows, home][:, None] * _product((const, rate), (const, rate))
+    step = slope[0][:, 1:] - slope[0][:, :-1], slope[1][:, 1:] - slope[1][:, :-1]
+    terms, change = np.zeros((n, k + 1, 3)), _product(step, corner)
+    base = _product((slope[0][rows, home], slope[1][rows, home]), (const, rate))
+    if bend.any():
+        curve = 0.5 * (bend[:, 1:] - bend[:, :-1])[:, :, None]
+        change, squares = (change, curve * _product(corner, corner))
+        base -= 0.5 * bend[rows, home][:, None] * _product((const, rate), (const, rate))
+        for j in range(k):
+            terms[:, j + 1] = terms[:, j] + change[:, j] - squares[:, j]
+    else:
+        np.cumsum(change, axis=1, out=terms[:, 1:])
     return np.ascontiguousarray(terms + (base - terms[rows, home])[:, None, :])
 
 
 def _product(p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
-    """Return the coefficients of the product of two affine functions, shape (n, 3)."""
-    return np.stack([p[0] * q[0], p[0] * q[1] + p[1] * q[0], p[1] * q[1]], axis=1)
+    """Return the coefficients of the product of two affine functions, shape (..., 3)."""
+    out = np.empty((*p[0].shape, 3))
+    out[..., 0], out[..., 1], out[..., 2] = p[0] * q[0], p[0] * q[1] + p[1] * q[0], p[1] * q[1]
+    return out

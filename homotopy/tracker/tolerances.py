@@ -24,7 +24,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
+
+from homotopy.tracker.records import records
 
 __all__ = [
     "EPS",
@@ -457,9 +458,9 @@ def flattened(options: Any) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=16)
-def as_record(options: Tolerances | Windows) -> npt.NDArray[np.void]:
+def as_record(options: Tolerances | Windows) -> Any:
     """The options as compiled code reads them, which never writes to them: an array of one
     record."""
     values = flattened(options)
     fields = [(name, "i8" if isinstance(v, int) else "f8") for name, v in values.items()]
-    return np.array([tuple(values.values())], dtype=fields)
+    return records(np.array([tuple(values.values())], dtype=fields))

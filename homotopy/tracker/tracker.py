@@ -82,7 +82,7 @@ class Tracker(Settling):
             self.jumping.crossings
         ) = 0
         self.jumping.in_jump, cursor.due = state.ON_WAY, cursor.steps + self._interval()
-        self._started = True
+        self._started, self.gap = True, float(self.sizes.gap)
 
     def turn_to(self, problem: Problem) -> bool:
         """Take up another problem with the same Q, border and pieces at the present point; False

@@ -28,7 +28,7 @@ from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import BY_DIRECTION, BY_DISTANCE, GO, NO_WINDOW, PANEL_FULL
 from homotopy.tracker.tolerances import EPS, TINY
 
-__all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen"]
+__all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen", "write_flat"]
 
 
 @njit(**PART)

@@ -293,7 +293,17 @@ ELSEWHERE = {
         "sweep",
     },
     # (The records are ways to read `_scalars`.)
-    "Tracker": {"problem", "gram", "pulse", "_settle_lines", "_form", "lines", *Scalars._fields},
+    "Tracker": {
+        "problem",
+        "gram",
+        "pulse",
+        "_settle_lines",
+        "_form",
+        "lines",
+        "_arrays",
+        "_core",
+        *Scalars._fields,
+    },
 }
 
 

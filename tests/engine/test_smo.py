@@ -534,7 +534,7 @@ def test_every_form_of_the_newton_step(monkeypatch, sparse, setting, m):
     phi = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     direct = 0 if setting == "conjugate" else StartTolerances().direct
-    tolerances = StartTolerances(wide=0, dense=1.0, direct=direct)
+    tolerances = StartTolerances(few=0, wide=0, dense=1.0, direct=direct)
     monkeypatch.setattr(convex, "Pairs", None)
     gram = LinearGram(sp.csr_matrix(phi) if sparse else phi)
     border, target = y[:, None][:, :m], np.zeros(m)
