@@ -128,7 +128,10 @@ class Run:
         segments = len(path.segments)
         small = tolerances.is_small(path.problem.gram.size, segments)
         # From a first point that is proven, the tracker's account of the path suffices.
-        known = self.standing or tolerances.is_measured(segments, self.tracker.gap)
+        # (What a model adds to the certificate, only the certificate knows.)
+        stated = type(path.model).residuals is not LossModel.residuals
+        measured = tolerances.is_measured(segments, self.tracker.gap) and not stated
+        known = self.standing or measured
         forced = forced or (small and not known)
         whole = self.jumps.crossed_whole(path)
         if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):

@@ -97,26 +97,10 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
     if start == stop or (problem.gram.semidefinite and not polylines.jump.any()):
         # Objectives are only needed at jumps.
         return nothing
-    times = (start, 0.5 * (start + stop), stop)
-    origins = np.array([problem.origin(t) for t in times])
-    if not np.isfinite(origins).all():
+    line = _origin_line(problem, (start, 0.5 * (start + stop), stop), tol)
+    if line is None:
         return nothing
-    bent = origins[0] + origins[2] - 2.0 * origins[1]
-    if not (np.abs(bent) <= tol.of_model * np.abs(origins).max(axis=0)).all():
-        return nothing
-    corners = np.array([polylines.at(t).corner for t in times])
-    # The slope that contains the origin must be the same at both ends of the span.
-    homes = (origins[::2, :, None] >= corners[::2]).sum(axis=2)
-    home = homes[0]
-    if (home != homes[1]).any():
-        return nothing
-    rate = (origins[2] - origins[0]) / (stop - start)
-    const = origins[0] - rate * start
-    # If the origin is on a corner all the way, use that corner, to the last digit.
-    on_it = (origins[:, :, None] == corners).all(axis=0)
-    for j in np.flatnonzero(on_it.any(axis=0)).tolist():
-        const = np.where(on_it[:, j], polylines.corner0[:, j], const)
-        rate = np.where(on_it[:, j], polylines.corner1[:, j], rate)
+    const, rate, home = line
     rows, real, known = np.arange(n), np.isfinite(polylines.slope0), np.isfinite(polylines.corner0)
     slope = np.where(real, polylines.slope0, 0.0), np.where(real, polylines.slope1, 0.0)
     corner = np.where(known, polylines.corner0, 0.0), np.where(known, polylines.corner1, 0.0)
@@ -132,7 +116,37 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
             terms[:, j + 1] = terms[:, j] + change[:, j] - squares[:, j]
     else:
         np.cumsum(change, axis=1, out=terms[:, 1:])
-    return np.ascontiguousarray(terms + (base - terms[rows, home])[:, None, :])
+    # (In place: with many coordinates this is the largest table of a trace.)
+    terms += (base - terms[rows, home])[:, None, :]
+    return terms
+
+
+def _origin_line(
+    problem: Problem, times: tuple[float, float, float], tol: Tolerances
+) -> tuple[Array, Array, Any] | None:
+    """Return the origin of each loss as a value at 0 and a rate, and the slope that contains it;
+    None if it is not affine in t or crosses a corner."""
+    polylines = problem.polylines
+    origins = np.array([problem.origin(t) for t in times])
+    if not np.isfinite(origins).all():
+        return None
+    bent = origins[0] + origins[2] - 2.0 * origins[1]
+    if not (np.abs(bent) <= tol.of_model * np.abs(origins).max(axis=0)).all():
+        return None
+    corners = np.array([polylines.at(t).corner for t in times])
+    # The slope that contains the origin must be the same at both ends of the span.
+    homes = (origins[::2, :, None] >= corners[::2]).sum(axis=2)
+    home = homes[0]
+    if (home != homes[1]).any():
+        return None
+    rate = (origins[2] - origins[0]) / (times[2] - times[0])
+    const = origins[0] - rate * times[0]
+    # If the origin is on a corner all the way, use that corner, to the last digit.
+    on_it = (origins[:, :, None] == corners).all(axis=0)
+    for j in np.flatnonzero(on_it.any(axis=0)).tolist():
+        const = np.where(on_it[:, j], polylines.corner0[:, j], const)
+        rate = np.where(on_it[:, j], polylines.corner1[:, j], rate)
+    return const, rate, home
 
 
 def _product(p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
