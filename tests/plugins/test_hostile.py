@@ -87,6 +87,7 @@ REFUSED = {
     "w is large along a column that few rows have": 9952,
     "what was returned of the path was off by 5 times what is allowed": 2780,
     "a response that is rounding, and an intercept of 1e16": 15527,
+    "both ends of a segment right on different slanted pieces, and all between them off": 201909,
 }
 
 

@@ -6,7 +6,8 @@ number, and losses are integrated along them by separate compiled loops.
 
 Every point ``(u_i, alpha_i)`` must lie on the piece that the path names.  Pieces move affinely and
 a segment is linear in t, so a condition that holds at both ends of a segment holds all along it,
-and only the two ends of every segment are checked.
+and only the two ends of every segment are checked (and its middle, if there are slanted pieces: see
+`Places.with_middles`).
 
 * `report`: `Check` and `Certificate`, the result;
 * `lines`: the polylines at many t at once;

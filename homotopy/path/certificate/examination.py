@@ -195,6 +195,7 @@ class Examination:
         """Check every condition on the whole path (`Path.objective` only with `objectives`)."""
         self.span()
         places = Places.ends(self.path, np.arange(len(self.path.segments)))
+        places = places.with_middles(self.path)
         some = min(4 + len(places) // ONE_IN, OBJECTIVES) if objectives else 0
         self.look_at(places, some, until_failure)
         for t in sorted(set(self.jumps) - self.seen):
@@ -205,7 +206,7 @@ class Examination:
     def part(self, stretches: Stretches) -> None:
         """Check every condition on these stretches, and where they meet the rest."""
         self.span()
-        places, s = around(self.path, stretches), self.path.segments
+        places, s = around(self.path, stretches).with_middles(self.path), self.path.segments
         self.look_at(places, 0)
         k, times = np.unique(places.segment), _along(self.path, self.times)
         begin, end = _along(self.path, s.start[k]), _along(self.path, s.stop[k])

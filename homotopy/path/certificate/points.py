@@ -64,6 +64,23 @@ class Places:
         keep[1::2] = t[1::2] != t[::2]
         return cls(k[keep], t[keep])
 
+    def with_middles(self, path: Path) -> Places:
+        """Return these and, if there are slanted pieces, the middle of each segment of which both
+        ends are among them.
+
+        Where a slanted piece meets its neighbour without a step, a point may be on either of the
+        two.  The ends of a segment may then be right as points of different pieces, and what is
+        between them as a point of none.
+        """
+        if not path.problem.polylines.curvature.any():
+            return self
+        k, t = self.segment, self.t
+        last = np.flatnonzero(k[1:] == k[:-1]) + 1
+        middle = 0.5 * (t[last - 1] + t[last])
+        inside = (middle != t[last - 1]) & (middle != t[last])
+        last, middle = last[inside], middle[inside]
+        return Places(np.insert(k, last, k[last]), np.insert(t, last, middle))
+
 
 @attrs.frozen
 class Stretch:
