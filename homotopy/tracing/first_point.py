@@ -141,7 +141,8 @@ class FirstPoint:
             if tracker.system.dependents:
                 return False
         tracker.refresh()
-        if solved and tracker.off > tol.repair:
+        if solved:
+            # (Always: a guess that is right to ten digits is not a first point.)
             tracker.sharpen()
         if not tracker.off <= tol.repair:
             return False
