@@ -244,6 +244,12 @@ def parametric_qp_programs(found: dict[str, Any]) -> str:
 
 
 @made_of("parametric_qp")
+def short_traces(found: dict[str, Any]) -> str:
+    lines = [[r["name"], r["points"], r["ours"]] for r in found["short"]]
+    return table(["100 coordinates (or bounds)", "break-points", "trace, ms"], lines)
+
+
+@made_of("parametric_qp")
 def efficient_frontier(found: dict[str, Any]) -> str:
     lines = [
         [r["n"], r["groups"], r["points"], small(r.get("apart")), r["build"], r["ours"],

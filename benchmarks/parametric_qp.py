@@ -1,4 +1,4 @@
-"""Parametric programs against DAQP, and frontiers against cvxcla.
+"""Parametric programs against DAQP, frontiers against cvxcla, and what a trace costs at least.
 
     python benchmarks/parametric_qp.py --data DIR [--quick] [--json FILE]
 
@@ -9,7 +9,8 @@ path. It must end in the published x, be certified and have no more break-points
 collection's own test allows a hot start of qpOASES working-set changes.  Without --data only what
 is generated here is measured.  Times are processor times of one thread, after a warm-up: of a whole
 sequence divided by its programs, given as a list and, "one by one", by a generator; DAQP keeps its
-workspace from one program to the next and so starts warm.
+workspace from one program to the next and so starts warm.  The fixed cost of a trace is that of 100
+coordinates and a path of one segment.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import daqp
 import numpy as np
 from _measure import Table, Targets, parse, parser, print_machine, write_json
 
-from homotopy import Homotopy
-from homotopy_plugins import EfficientFrontier, ParametricQP
+from homotopy import DenseGram, Homotopy, Knot, LossModel, Slope
+from homotopy_plugins import EfficientFrontier, HingeRamp, LADRamp, ParametricQP
 
 try:
     from cvxcla import CLA
@@ -77,6 +78,15 @@ PROGRAMS = Table(
         ("apart", "apart", 7),
     )
 )
+SHORT = Table(
+    (
+        ("name", "100 coordinates, one segment", 28),
+        ("points", "break-points", 12),
+        ("ours", "trace ms", 8),
+    )
+)
+# The target for these, in milliseconds.
+AT_LEAST = 1.0
 FRONTIERS = Table(
     (
         ("n", "assets", 6),
@@ -204,6 +214,36 @@ def program(n: int, m: int) -> dict[str, Any]:
     }
 
 
+class Box(LossModel):
+    """min over alpha  1/2 alpha'Q alpha - (c + t d)'alpha,  0 <= alpha <= 1; d is tiny."""
+
+    span, unknown = (0.0, 1.0), "alpha"
+
+    def __init__(self, Q: Any, c: Any) -> None:
+        self.gram, self.c = DenseGram(Q), c
+
+    def polyline(self, t: Any) -> Any:
+        knot = Knot("between", self.c * (1.0 + 1e-6 * t))
+        return Slope("full", 1.0), knot, Slope("none", 0.0)
+
+
+def short() -> dict[str, Any]:
+    """Traces of 100 coordinates on which next to nothing happens, by name."""
+    rng = np.random.default_rng(0)
+    X, c = rng.normal(size=(100, 5)), rng.normal(size=100)
+    y, labels = X[:, 0] + 0.1 * rng.normal(size=100), np.sign(X[:, 0] + 0.1)
+    Q = X @ X.T + np.eye(100)
+    few = {"C": 1e-3, "s": -50.0}
+    return {
+        "box, matrix": Box(Q, c),
+        "QP of 50 variables": ParametricQP(Q[:50, :50], (c[:50], c[:50] + 1e-6), lb=-1.0, ub=1.0),
+        "hinge ramp, rbf": HingeRamp(X, labels, gamma=0.2, **few),
+        "hinge ramp, linear": HingeRamp(X, labels, kernel="linear", **few),
+        "LAD ramp, rbf": LADRamp(X, y, gamma=0.2, C=1e-3, s=50.0),
+        "LAD ramp, linear": LADRamp(X, y, kernel="linear", C=1e-3, s=50.0),
+    }
+
+
 def frontier(n: int, groups: int) -> dict[str, Any]:
     """A whole efficient frontier against cvxcla's."""
     rng = np.random.default_rng(n)
@@ -245,10 +285,10 @@ def frontier(n: int, groups: int) -> dict[str, Any]:
     return row
 
 
-def clock(run: Any) -> float:
-    """Milliseconds of processor time, the median of five."""
+def clock(run: Any, times: int = 5) -> float:
+    """Milliseconds of processor time, the median of some."""
     seconds = []
-    for _ in range(5):
+    for _ in range(times):
         begin = time.process_time()
         run()
         seconds.append(time.process_time() - begin)
@@ -264,7 +304,12 @@ def main() -> None:
         folder = folder / "oqp"
     print_machine("after a warm-up; medians")
     program(5, 5), frontier(5, 1)
-    rows: dict[str, list[dict[str, Any]]] = {"sequences": [], "programs": [], "frontiers": []}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "sequences": [],
+        "programs": [],
+        "short": [],
+        "frontiers": [],
+    }
 
     def add(kind: str, table: Table, row: dict[str, Any]) -> None:
         table.row(row)
@@ -282,6 +327,12 @@ def main() -> None:
     PROGRAMS.head()
     for n, m in SIZES[:2] if chosen.quick else SIZES:
         add("programs", PROGRAMS, program(n, m))
+    print("\nwhat a trace costs at least")
+    SHORT.head()
+    for name, model in short().items():
+        path = Homotopy(model).trace()
+        took = clock(Homotopy(model).trace, 5 if chosen.quick else 50)
+        add("short", SHORT, {"name": name, "points": path.breakpoints.size, "ours": took})
     print("\nefficient frontiers")
     FRONTIERS.head()
     for n in ASSETS[:2] if chosen.quick else ASSETS:
@@ -309,6 +360,10 @@ def judge(rows: dict[str, list[dict[str, Any]]]) -> Targets:
             f"{promise}: no more than allowed a hot start of qpOASES",
             [(r["name"], r[key], r[key] <= r[allowed]) for r in parts],
         )
+    targets.check(
+        f"100 coordinates and one segment within {AT_LEAST:g} ms",
+        [(r["name"], r["ours"], r["ours"] <= AT_LEAST) for r in rows["short"]],
+    )
     targets.check(
         f"agrees with DAQP to {AGREE:g} and is certified",
         [
