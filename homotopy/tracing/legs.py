@@ -19,6 +19,9 @@ __all__ = ["Legs", "follow_legs", "may_follow"]
 
 Array = npt.NDArray[np.float64]
 
+# What is counted for each leg.
+COUNTED = ("steps", "pivots", "exchanges", "slides", "refined")
+
 
 @attrs.frozen(eq=False)
 class Legs:
@@ -73,7 +76,11 @@ def follow_legs(run: Run, legs: Legs) -> list[Path]:
     tracker, problem, options = run.tracker, run.problem, run.options
     corners, targets = (np.ascontiguousarray(v, dtype=float) for v in (legs.corners, legs.targets))
     scale = _usual_corners(corners, tracker.tolerances.of_model)
-    noted, done = tracker.run_legs(corners, targets, scale)
+    # A leg on which every corner is 0 has no scale of its own: leave it to a trace.
+    count = int(np.argmin(scale)) if np.any(scale == 0.0) else len(legs)
+    if count == 0:
+        return []
+    noted, done = tracker.run_legs(corners[: count + 1], targets[: count + 1], scale)
     marks = noted.mark[: done + 1]
     segments = segments_of_legs(tracker.record, marks, noted.piece)
     counts = {name: np.diff(marks[name]).tolist() for name in COUNTED}
@@ -104,9 +111,6 @@ def follow_legs(run: Run, legs: Legs) -> list[Path]:
         paths.append(path)
     run.problem = tracker.problem = problem
     return paths
-
-
-COUNTED = ("steps", "pivots", "exchanges", "slides", "refined")
 
 
 def _counts(made: dict[str, int]) -> dict[str, int]:

@@ -177,6 +177,25 @@ def test_what_was_traced_before_a_failure_is_there() -> None:
     assert all(path.certify().ok for path in found)
 
 
+@pytest.mark.parametrize("where", [1, 2, 4])
+def test_a_leg_without_any_scale_is_traced_by_itself(
+    where: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = legs(3, 8, 6, features=False, border=True, whole=False)
+    places = np.array([*(m.first for m in models), models[-1].last])
+    places[where] = places[where + 1] = 0.0
+    models = [
+        Box(m.gram, first, last, m.border, 4.0)
+        for m, first, last in zip(models, places[:-1], places[1:], strict=True)
+    ]
+    begun = traces(monkeypatch)
+    paths = list(PathSequence().trace_legs(between(models)))
+    assert begun[:2] == [models[0], models[where]]
+    for path, model in zip(paths, models, strict=True):
+        assert path.certify().ok
+        assert path.objective(0.5) == pytest.approx(certified(model).objective(0.5), abs=1e-9)
+
+
 def test_limits_are_kept() -> None:
     models = legs(7, 30, 3, features=False, border=False, whole=False)
     paths = list(PathSequence(max_breakpoints=3).trace_legs(between(models)))
