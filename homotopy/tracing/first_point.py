@@ -142,6 +142,8 @@ class FirstPoint:
                 return False
         tracker.refresh()
         if solved:
+            if tracker.sizes.strain > self.tolerances.quick:
+                return False
             # (Always: a guess that is right to ten digits is not a first point.)
             tracker.sharpen()
         if not tracker.off <= tol.repair:
@@ -156,7 +158,7 @@ class FirstPoint:
         sizes = self.tracker.sizes
         try:
             self._settle(guess)
-            if not (self.rough and sizes.strain > self.tolerances.strain):
+            if not (self.rough and sizes.strain > self.tolerances.quick):
                 return guess
         except TraceError:
             if not self.rough:

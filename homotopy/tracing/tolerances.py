@@ -23,6 +23,9 @@ class TraceTolerances:
     broken : float
         The same if an exchange along a null direction moves a response by this many times what is
         near a corner.  (With features only: rows of Q tell no more about w.)
+    quick : float
+        A rough guess of the first point, and one solve in place of settling it, are for problems in
+        which rounding is less than this fraction of every response.
     drowned : float
         Nothing is proven if rounding is this many times a response: the certificate, which allows
         for rounding, would pass anything.
@@ -54,6 +57,7 @@ class TraceTolerances:
     level: float = 1e-10
     strain: float = 1e-3
     broken: float = 1e3
+    quick: float = 1e-9
     drowned: float = 1e9
     small_n: int = 100
     small: int = 20_000
