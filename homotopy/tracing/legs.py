@@ -32,7 +32,7 @@ class Legs:
     corners : array (K + 1, n, corners of a polyline)
         At both ends of K legs; a corner is infinite at all of them or at none.
     targets : array (K + 1, border columns)
-        The same of `LossModel.border_target`.
+        The same of ``border_target``.
     model : callable
         ``model(k)`` is the model of leg k, with a span from 0 to 1.
     """
