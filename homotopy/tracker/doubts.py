@@ -51,7 +51,7 @@ class Doubts:
         self.stretches.clear()
 
     def judge(self, error: float, segments: int | None) -> None:
-        """Note the error found when so many segments were complete (None: without a record)."""
+        """Note the error found when `segments` were complete (None: without a record)."""
         if segments is None:
             self.whole = max(self.whole, error)
             return

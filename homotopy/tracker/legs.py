@@ -18,7 +18,7 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.nearness import imply
-from homotopy.tracker.pieces import set_fence
+from homotopy.tracker.pieces import take_up_lines
 from homotopy.tracker.products import add_row, response
 from homotopy.tracker.proof import refine, worst_off
 from homotopy.tracker.sizes import corner_sizes, factor_error, measure
@@ -36,10 +36,9 @@ def load_leg(core, leg):  # type: ignore[no-untyped-def]
             first, last = legs.corner[leg, i, j], legs.corner[leg + 1, i, j]
             corner = polylines.corner[i, j]
             corner.at, corner.rate = first, last - first if abs(first) < np.inf else 0.0
-        set_fence(core, i)
         status = coords.status[i]
-        status.ignores_corners, status.touched, status.carried = 0, 0, 0.0
-        status.most = abs(coords.alpha[i])
+        status.touched, status.carried, status.most = 0, 0.0, abs(coords.alpha[i])
+    take_up_lines(core)
     for c in range(column.size):
         first, last = legs.target[leg, c], legs.target[leg + 1, c]
         column[c].aim, column[c].moves, column[c].target_rate = first, last - first, last - first
@@ -63,7 +62,7 @@ def head_for(core, leg):  # type: ignore[no-untyped-def]
     motion.across[:] = 0.0
     system.mass_along = system.mass_across = system.carrying = 0.0
     system.square_along = system.square_across = 0.0
-    system.solved = system.ready = event.touched = event.ignored = 0
+    system.solved = system.ready = event.touched = 0
     event.slack_speed = 0.0
     sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
     sizes.size_scale = core.legs.scale[leg]

@@ -58,7 +58,7 @@ class CertificateTolerances:
     held: float = 1e-8
     # A row of length 1 is in the span of others if no more than this is left of it.
     null_row: float = 1e-12
-    # Up to so many active rows on knots are factored together to find what they hold; more often
+    # Up to this many active rows on knots are factored together to find what they hold; more often
     # change than it takes to search for each by itself.
     few: int = 128
     # Of the candidates on knots that remove at least this fraction of the most, choose the one that
