@@ -48,70 +48,57 @@ from homotopy.path.storage import (
     written,
 )
 from homotopy.tracker.compiling import source_digest
-from homotopy.tracker.tolerances import Pauses, flattened
 
-__all__ = ["Checkpoint", "Keeper", "Kept", "Options", "Trouble"]
+__all__ = ["EVERY", "Checkpoint", "Keeper", "Trouble"]
 
-# Seconds within which a trace should reach a pause after a stop was requested.
-GRACE = 1.0
+# Seconds between two checkpoints, unless the user says otherwise.
+EVERY = 60.0
 STATE, EARLIER = "state.", "earlier."
 WHAT = "a checkpoint"
-_HEADER = {"format", "source", "model", "options", "fingerprint", "trouble", "no_optimum", "proven"}
-
-
-class Options(Protocol):
-    """What a path depends on besides the model; limits do not matter."""
-
-    @property
-    def model(self) -> LossModel: ...
-    @property
-    def d_step(self) -> str: ...
-    @property
-    def solver(self) -> Any: ...
-    @property
-    def tolerances(self) -> Any: ...
-    @property
-    def windows(self) -> Any: ...
-    @property
-    def tracing(self) -> Any: ...
+# The state of a trace: numbers and arrays, by the part of the trace they belong to and by name.
+Parts = Mapping[str, Mapping[str, Any]]
+_FIELDS = {
+    "format",
+    "source",
+    "model",
+    "options",
+    "fingerprint",
+    "trouble",
+    "no_optimum",
+    "proven",
+}
 
 
 @attrs.frozen(eq=False)
 class Trouble:
-    """How an attempt ended that could not be proven.
+    """How an attempt ended that could not be proven."""
 
-    Attributes
-    ----------
-    message : str
-    no_optimum : bool
-        Whether it claims that no optimum exists.
-    proven : Path or None
-        The part of the trace that can be proven.
-    """
-
+    # What the error said, and whether it claims that no optimum exists.
     message: str
     no_optimum: bool
+    # The part of the trace that can be proven.
     proven: Path | None
 
 
-class Kept(Protocol):
-    """A trace: its state as arrays, and how an earlier attempt ended."""
+class Described(Protocol):
+    """What a checkpoint stores of the options of a trace."""
 
-    def state(self) -> dict[str, Any]: ...
-    def trouble(self) -> Trouble | None: ...
+    @property
+    def model(self) -> LossModel:
+        """The model that is traced."""
+
+    def described(self) -> dict[str, Any]:
+        """Return what a path depends on besides the model, by name."""
 
 
-def _described(options: Options) -> dict[str, Any]:
-    """Return the options by name, as JSON will return them."""
-    solver = options.solver
-    name = getattr(solver, "__qualname__", type(solver).__qualname__)
-    said = {"d_step": options.d_step, "solver": f"{solver.__module__}.{name}"}
-    # Pauses do not change the arithmetic.
-    pauses = {field.name for field in attrs.fields(Pauses)}
-    for group in ("tolerances", "windows", "tracing"):
-        values = flattened(getattr(options, group))
-        said |= {f"{group}.{key}": value for key, value in values.items() if key not in pauses}
-    return said
+class Saved(Protocol):
+    """A trace that can be saved."""
+
+    def state(self) -> Parts:
+        """Return everything that the rest of the trace depends on."""
+
+    def trouble(self) -> Trouble | None:
+        """Return how the previous attempt ended, if there was one."""
 
 
 # ---------------------------------------------------------------------- reading
@@ -119,23 +106,16 @@ def _described(options: Options) -> dict[str, Any]:
 
 @attrs.frozen(eq=False)
 class Checkpoint:
-    """The content of a checkpoint file.
-
-    Attributes
-    ----------
-    file : str or path-like
-    arrays : dict
-        The state of the trace.
-    trouble : Trouble or None
-        How the first attempt ended; None if this is the first.
-    """
+    """The content of a checkpoint file."""
 
     file: FileName
-    arrays: Mapping[str, npt.NDArray[Any]]
+    # The state of the trace.
+    parts: Parts
+    # How the first attempt ended; None if this is the first.
     trouble: Trouble | None
 
     @classmethod
-    def read(cls, file: FileName, options: Options) -> Checkpoint:
+    def read(cls, file: FileName, options: Described) -> Checkpoint:
         """Read what a `Keeper` wrote; refuse a file that `options` cannot continue bit for bit."""
         _check_name(file)
         with refusing(file, WHAT):
@@ -156,24 +136,17 @@ class Checkpoint:
                 kinds = {name: part.kind(name) for name in part.names}
                 if not set(kinds.values()) <= {REAL, WHOLE}:
                     raise ValueError(f"it holds numbers of type {sorted(set(kinds.values()))}")
-                arrays = {name: part.read(name, kind) for name, kind in kinds.items()}
+                parts: dict[str, dict[str, npt.NDArray[Any]]] = {}
+                for member, kind in kinds.items():
+                    owner, _, name = member.partition(".")
+                    parts.setdefault(owner, {})[name] = part.read(member, kind)
             trouble = None
             if header["trouble"] is not None:
                 proven = None
                 if header["proven"]:
                     proven = read_path(Path, archive.part(EARLIER), file, options.model)
                 trouble = Trouble(header["trouble"], header["no_optimum"], proven)
-        return cls(file, arrays, trouble)
-
-    def room(self, name: str) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays of one part of the trace, by their names there."""
-        prefix = f"{name}."
-        found = {k: v for k, v in self.arrays.items() if k.startswith(prefix)}
-        return {k.removeprefix(prefix): v for k, v in found.items()}
-
-    def numbers(self, name: str) -> dict[str, float]:
-        """Return the same for a part whose arrays are single numbers."""
-        return {k: float(v.reshape(())) for k, v in self.room(name).items()}
+        return cls(file, parts, trouble)
 
     def refusing(self) -> contextlib.AbstractContextManager[None]:
         """Turn any error inside into a `PathError` that names the file."""
@@ -191,8 +164,8 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
             f"{name} was made by another version of homotopy-qp, which may round differently; "
             "continue with that version, or trace the model again"
         )
-    if set(header) != _HEADER:
-        raise ValueError(f"the header must have {', '.join(sorted(_HEADER))}")
+    if set(header) != _FIELDS:
+        raise ValueError(f"the header must have {', '.join(sorted(_FIELDS))}")
     kinds = {"model": str, "fingerprint": str, "options": dict, "no_optimum": bool, "proven": bool}
     for key, kind in kinds.items():
         if not isinstance(header[key], kind):
@@ -202,9 +175,9 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     return header
 
 
-def _check_options(header: Mapping[str, Any], options: Options, file: FileName) -> None:
+def _check_options(header: Mapping[str, Any], options: Described, file: FileName) -> None:
     theirs = header["options"] | {"model": header["model"]}
-    ours = _described(options) | {"model": type(options.model).__name__}
+    ours = options.described() | {"model": type(options.model).__name__}
     for name in sorted(set(theirs) | set(ours)):
         if theirs.get(name) != ours.get(name):
             raise PathError(
@@ -226,22 +199,22 @@ class Keeper:
     """Writes checkpoints, at intervals and before a trace stops.
 
     Limits, callbacks and Ctrl-C can stop a trace anywhere.  With a keeper, the trace first
-    continues to its next pause (for at most `GRACE` seconds), so that nothing is lost.
+    continues to its next pause (for at most `grace` seconds), so that nothing is lost.
     """
 
-    def __init__(self, file: FileName, every: float, options: Options) -> None:
+    def __init__(self, file: FileName, every: float, options: Described, grace: float) -> None:
         _check_name(file)
         if not (isinstance(every, int | float | np.number) and every >= 0.0):
             raise ModelError(f"every: expected a number of seconds, 0 or more, got {every!r}")
         ensure_writable(file)
-        self.file, self.every = file, float(every)
+        self.file, self.every, self.grace = file, float(every), grace
         # Do this before tracing: products with Q must not change which rows are stored.
         self._mark = Fingerprint.of(Problem.compile(options.model))
         self._header = {
             "format": CHECKPOINT,
             "source": source_digest(),
             "model": type(options.model).__name__,
-            "options": _described(options),
+            "options": options.described(),
             "fingerprint": self._mark.digest,
         }
         self._next = time.monotonic() + self.every
@@ -257,7 +230,7 @@ class Keeper:
         """Whether a trace should pause."""
         return self._stop is not None or time.monotonic() >= self._next
 
-    def step(self, trace: Kept, advance: Callable[[], None]) -> None:
+    def step(self, trace: Saved, advance: Callable[[], None]) -> None:
         """Run the trace to its next pause, and save it or stop it there."""
         self._whole = False
         advance()
@@ -274,15 +247,15 @@ class Keeper:
             try:
                 pulse()
             except BaseException as stop:
-                self._ask(stop)
+                self._stop_soon(stop)
         if self._stop is not None and time.monotonic() > self._patient_until:
             raise self._stop
 
-    def _ask(self, stop: BaseException) -> None:
-        self._stop, self._patient_until = stop, time.monotonic() + GRACE
+    def _stop_soon(self, stop: BaseException) -> None:
+        self._stop, self._patient_until = stop, time.monotonic() + self.grace
 
     @contextlib.contextmanager
-    def over(self, trace: Kept) -> Iterator[None]:
+    def over(self, trace: Saved) -> Iterator[None]:
         """Guard a running trace; save its last state, unless it ends in numerical trouble."""
         self._whole, self._stop = True, None
         try:
@@ -309,7 +282,7 @@ class Keeper:
         def interrupt(number: int, frame: FrameType | None) -> None:
             if self._stop is not None:
                 raise KeyboardInterrupt
-            self._ask(KeyboardInterrupt())
+            self._stop_soon(KeyboardInterrupt())
 
         signal.signal(signal.SIGINT, interrupt)
         try:
@@ -321,23 +294,23 @@ class Keeper:
 
     # ------------------------------------------------------------------ what
 
-    def write(self, trace: Kept) -> None:
+    def write(self, trace: Saved) -> None:
         """Save the present state; if that fails, log it and let the trace continue."""
-        arrays = trace.state()
-        now = _moment(arrays, trace)
+        parts = trace.state()
+        now = _moment(parts, trace)
         if now != self._written:
             try:
-                self._replace(arrays, trace.trouble())
+                self._replace(parts, trace.trouble())
                 self._written = now
             except PathError as error:
                 logging.getLogger("homotopy").warning("no checkpoint: %s", error)
         self._next = time.monotonic() + self.every
 
-    def holds(self, trace: Kept) -> None:
+    def holds(self, trace: Saved) -> None:
         """Note that the file already contains the present state."""
         self._written = _moment(trace.state(), trace)
 
-    def _replace(self, arrays: Mapping[str, Any], trouble: Trouble | None) -> None:
+    def _replace(self, parts: Parts, trouble: Trouble | None) -> None:
         proven = None if trouble is None else trouble.proven
         header = self._header | {
             "trouble": None if trouble is None else trouble.message,
@@ -348,18 +321,23 @@ class Keeper:
             "header": written(header),
             "products": _portable(self._mark.products),
         }
-        members |= {f"{STATE}{name}": _portable(array) for name, array in arrays.items()}
+        members |= {
+            f"{STATE}{owner}.{name}": _portable(value)
+            for owner, values in parts.items()
+            for name, value in values.items()
+        }
         if proven is not None:
             earlier = members_of(proven, self._mark)
             members |= {f"{EARLIER}{name}": array for name, array in earlier.items()}
         replace_file(self.file, packed(members, deflated=False))
 
 
-def _moment(arrays: Mapping[str, Any], trace: Kept) -> bytes:
+def _moment(parts: Parts, trace: Saved) -> bytes:
     """Return bytes that differ between any two pauses, in either attempt."""
-    scalars = [v.tobytes() for k, v in sorted(arrays.items()) if k.startswith("scalars.")]
+    scalars = [array.tobytes() for _, array in sorted(parts["scalars"].items())]
     return b"".join([bytes([trace.trouble() is None]), *scalars])
 
 
-def _portable(array: Any) -> npt.NDArray[Any]:
+def _portable(value: Any) -> npt.NDArray[Any]:
+    array = np.atleast_1d(value)
     return np.ascontiguousarray(array, dtype=REAL if array.dtype.kind == "f" else WHOLE)

@@ -18,17 +18,14 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import TraceError
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 
 __all__ = ["ConditionalQP", "ConditionalSolver", "SolverLimits", "osqp_solver"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)

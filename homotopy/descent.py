@@ -8,29 +8,26 @@ where ``-H_i'`` is the polyline read from alpha: H is linear on a knot, quadrati
 piece, and on a flat slope alpha is held at a kink (or a bound).  This is an active-set method.
 Coordinates on knots and slanted pieces move by a Newton step if their block is positive definite,
 else along a direction of non-positive curvature, until one of them reaches the end of its piece
-and continues on the next.  When all are at rest, the most violated kink is released.
+and continues on the next.  When all are stationary, the most violated kink is released.
 
 The objective falls with every step of positive length.  During steps of zero length (several
 coordinates at the ends of their pieces) no coordinate returns to a piece it has left: one that
-would is held, as at a kink, until all others are at rest.
+would is held, as at a kink, until all others are stationary.
 """
 
 from __future__ import annotations
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.errors import TraceError
 from homotopy.gram import Gram
-from homotopy.model.polyline import Snapshot
+from homotopy.model.polyline import Snapshot, is_free
 from homotopy.tracker.outcomes import Failure, Kind
 
 __all__ = ["descend", "leading"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(kw_only=True)
@@ -41,12 +38,13 @@ class DescentTolerances:
     definite: float = 1e-10
     # A kink is violated if the response is beyond its corner by this fraction of its size.
     violated: float = 1e-10
-    # A coordinate is at rest if it misses its piece by no more than this fraction of its response.
+    # A coordinate is stationary if it misses its piece by at most this fraction of its response.
     still: float = 1e-13
     # A coordinate is at the end of its piece if no more than this fraction of alpha is left.
     at_end: float = 1e-14
-    # Steps per coordinate before the descent is given up.
+    # Steps per coordinate before the descent is given up, as if there were some more of them.
     patience: int = 50
+    more: int = 10
 
 
 DESCENT_TOLERANCES = DescentTolerances()
@@ -70,16 +68,14 @@ def descend(
     if ridge is not None:
         walk.finish_piece(*ridge)
         walk.let_go(*ridge)
-    for _ in range(DESCENT_TOLERANCES.patience * (gram.size + 10)):
+    steps = DESCENT_TOLERANCES.patience * (gram.size + DESCENT_TOLERANCES.more)
+    for _ in range(steps):
         if walk.step():
             worst = walk.violated() or walk.unstable()
             if worst is None:
                 return walk.alpha, walk.b, walk.piece
             walk.let_go(*worst)
-    raise TraceError(
-        "the descent from a ridge did not reach a local optimum within "
-        f"{DESCENT_TOLERANCES.patience * (gram.size + 10)} steps"
-    )
+    raise TraceError(f"the descent from a ridge did not reach a local optimum within {steps} steps")
 
 
 class _Walk:
@@ -123,10 +119,9 @@ class _Walk:
     # ------------------------------------------------------------------ pieces
 
     @property
-    def moving(self) -> npt.NDArray[np.bool_]:
+    def moving(self) -> Bools:
         """Coordinates on knots and slanted pieces, except those held."""
-        bent = self.snap.curvature[self.rows, self.piece // 2] > 0.0
-        moving = np.asarray((self.piece % 2 == 1) | bent)
+        moving = is_free(self.snap.curvature, self.rows, self.piece)
         moving[list(self.held)] = False
         return moving
 
@@ -188,7 +183,7 @@ class _Walk:
         return block, place - self.u[active]
 
     def step(self) -> bool:
-        """Move the active coordinates until all are at rest (True) or one reaches the end of its
+        """Move the active coordinates until all are stationary (True) or one reaches the end of its
         piece."""
         active = np.flatnonzero(self.moving)
         if self.newest in active:
@@ -270,7 +265,7 @@ class _Walk:
             self.held.add(i)
         self.passed.add(i)
 
-    # ------------------------------------------------------------------ at rest
+    # ------------------------------------------------------------------ stationary points
 
     def _size_of_u(self) -> Array:
         terms = np.sqrt(self.sizes * float(self.sizes @ self.alpha**2))

@@ -11,15 +11,13 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.model import Problem
 
 __all__ = ["Point", "cause_of_trouble"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -28,7 +26,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Suspicions:
     """When a measurement is named as the cause of trouble."""
 
-    # Fewer than this many of about sixteen digits are left in the responses.
+    # Of this many decimal digits of a number, fewer than `digits` are left in the responses.
+    known: float = 16.0
     digits: float = 6.0
     # A column, or the corners, are this many times their spread away from 0.
     offset: float = 1e4
@@ -38,8 +37,9 @@ class Suspicions:
     wide: float = 1e14
     # The smallest eigenvalue, or singular value, is below this fraction of the largest.
     singular: float = 1e-10
-    # Two rows differ, but by less than this fraction.
+    # Two rows differ, but by less than this fraction, and by more than rounding.
     alike: float = 1e-7
+    rounding: float = 16.0 * EPS
     # A coordinate is at a corner if it is this near, as a fraction of its size.
     tied: float = 1e-9
     # Most rows that are compared with each other.
@@ -64,45 +64,46 @@ class Point:
     active: Index
 
 
-def cause_of_trouble(problem: Problem, here: Point, proven: Point | None = None) -> str:
+def cause_of_trouble(problem: Problem, stopped: Point, proven: Point | None = None) -> str:
     """Say what was measured to be wrong with the numbers, and the way out.
 
-    `here` is where the tracker stopped, `proven` the last point that could be proven.
+    `stopped` is where the tracker stopped, `proven` the last point that could be proven.
     """
-    last = here if proven is None else proven
+    last = stopped if proven is None else proven
     unknown = (
         f"the cause is unknown (at {problem.model.parameter}={last.t:.9g}, where the trouble "
         "begins, scales, rows, active equations and ties look ordinary); try a slightly different "
         "C or span, bring the columns to one scale, or report the problem"
     )
-    return next(filter(None, _causes(problem, here, last)), unknown)
+    return next(filter(None, _causes(problem, stopped, last)), unknown)
 
 
-def _causes(problem: Problem, here: Point, last: Point) -> Iterator[str]:
+def _causes(problem: Problem, stopped: Point, last: Point) -> Iterator[str]:
     """Yield the causes, the most certain first; an empty string if one was not measured."""
     yield _columns(problem.gram.features())
     yield _one_direction(problem)
-    yield _lost_digits(problem, here)
+    yield _lost_digits(problem, stopped)
     yield _border(problem)
-    yield _far_corners(problem, here.t)
-    yield _wide_alphas(here.alpha)
+    yield _far_corners(problem, stopped.t)
+    yield _wide_alphas(stopped.alpha)
     yield _alike_rows(problem, last)
-    yield _dependent(problem, here.active)
+    yield _dependent(problem, stopped.active)
     yield _ties(problem, last)
 
 
-def _lost_digits(problem: Problem, here: Point) -> str:
+def _lost_digits(problem: Problem, stopped: Point) -> str:
     length = np.sqrt(problem.gram.sizes)
-    terms = length * float(length @ np.abs(here.alpha))
+    terms = length * float(length @ np.abs(stopped.alpha))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = terms / here.size
+        ratio = terms / stopped.size
     ratio = ratio[np.isfinite(ratio) & (ratio > 0.0)]
     lost = float(np.log10(np.median(ratio))) if ratio.size else 0.0
-    if 16.0 - lost >= LIMITS.digits:
+    if LIMITS.known - lost >= LIMITS.digits:
         return ""
     return (
         f"Q alpha is a sum of terms 1e{lost:.0f} times as large as the responses, which leaves "
-        f"{max(16.0 - lost, 0.0):.0f} of 16 digits; scale the data down, or the costs (C)"
+        f"{max(LIMITS.known - lost, 0.0):.0f} of {LIMITS.known:.0f} digits; scale the data down, "
+        "or the costs (C)"
     )
 
 
@@ -190,7 +191,7 @@ def _alike_rows(problem: Problem, point: Point) -> str:
     # Opposite rows count too: a row may carry the sign of its label.
     ratio = (np.sign(block[one, two]) * length[two] / length[one])[:, None]
     off = np.abs(block[one] - ratio * block[two]).max(axis=1, initial=0.0)
-    near = np.flatnonzero((off > 16.0 * EPS) & (off <= LIMITS.alike))
+    near = np.flatnonzero((off > LIMITS.rounding) & (off <= LIMITS.alike))
     if not near.size:
         return ""
     k = near[np.argmin(off[near])]
@@ -217,14 +218,14 @@ def _dependent(problem: Problem, active: Index) -> str:
     )
 
 
-def _tied(problem: Problem, point: Point) -> npt.NDArray[np.bool_]:
+def _tied(problem: Problem, point: Point) -> Bools:
     """Which coordinates are where they leave their piece: on a slope at a corner, on a knot at an
     end of its alphas."""
     snap, rows = problem.polylines.at(point.t), np.arange(point.u.size)
     at = np.abs(point.u[:, None] - snap.corner) <= LIMITS.tied * point.size[:, None]
     knot = point.piece % 2 == 1
     j = np.minimum(point.piece // 2, snap.corner.shape[1] - 1)
-    # (A wall, or a corner at infinity, has no end to be at.)
+    # (A wall, or a corner at infinity, has no finite end.)
     with np.errstate(invalid="ignore"):
         ends = np.stack([snap.slope_at(rows, j + k, snap.corner[rows, j]) for k in (0, 1)])
         height = np.abs(ends[0] - ends[1])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from homotopy.analysis import ValidationCurve
+from homotopy.arrays import Array, Bools
 from homotopy.errors import MissingPackageError
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ __all__ = [
     "axes_for",
     "curve_points",
     "finish_axes",
+    "sampled",
 ]
 
-Array = npt.NDArray[np.float64]
 
 # The Okabe-Ito palette, readable with any colour vision, without its yellow, too pale for a line.
 PALETTE = (
@@ -65,19 +65,19 @@ def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str
         ax.spines[side].set_visible(False)
 
 
+def sampled(curve: ValidationCurve, count: int) -> tuple[Array, Array, Bools]:
+    """Return t and value at `count` places of every piece of a curve (one row for each), and which
+    of them are needed to draw it: a line needs its ends only."""
+    c0, c1, c2 = curve.coefficients.T[:, :, None]
+    w = np.linspace(0.0, 1.0, count)
+    t = curve.start[:, None] + w * (curve.stop - curve.start)[:, None]
+    return t, c0 + w * (c1 + w * c2), (c2 != 0.0) | (w == 0.0) | (w == 1.0)
+
+
 def curve_points(curve: ValidationCurve) -> tuple[Array, Array]:
     """Return the t and values through which to draw a curve, with NaN where it breaks."""
-    c0, c1, c2 = curve.coefficients.T
-    size = float(np.ptp(np.concatenate([c0, c0 + c1 + c2])))
-    t: list[float] = []
-    value: list[float] = []
-    for k in range(c0.size):
-        # A parabola needs points in between, a line does not.
-        w = np.linspace(0.0, 1.0, 17 if c2[k] else 2)
-        inside = c0[k] + w * (c1[k] + w * c2[k])
-        if value and abs(inside[0] - value[-1]) > VISIBLE * size:
-            t.append(np.nan)
-            value.append(np.nan)
-        t += (curve.start[k] + w * (curve.stop[k] - curve.start[k])).tolist()
-        value += inside.tolist()
-    return np.array(t), np.array(value)
+    t, value, needed = sampled(curve, 17)
+    size = float(np.ptp(value[:, [0, -1]]))
+    breaks = np.flatnonzero(np.abs(value[1:, 0] - value[:-1, -1]) > VISIBLE * size)
+    at = needed.sum(axis=1).cumsum()[breaks]
+    return np.insert(t[needed], at, np.nan), np.insert(value[needed], at, np.nan)

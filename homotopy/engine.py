@@ -5,34 +5,24 @@ One attempt is a `homotopy.tracing.Run`; its steps are compiled (`homotopy.track
 
 from __future__ import annotations
 
-import copy
 import os
 import time
-from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from homotopy.checkpoint import Checkpoint, Keeper
-from homotopy.conditional import ConditionalSolver, osqp_solver
-from homotopy.errors import ModelError
-from homotopy.gram import DenseGram, Gram, LinearGram
-from homotopy.model import Jump, Knot, LossModel, Slope
+from homotopy.checkpoint import EVERY, Checkpoint, Keeper
 from homotopy.path import Path
-from homotopy.runtime import announce_compilation, compilation_shown, compiled
+from homotopy.runtime import announce_compilation, compile_loops, compiled
 from homotopy.threads import one_thread
-from homotopy.tracing import Callback, Progress, Run, TraceTolerances, Unproven
+from homotopy.tracing import Callback, Options, Progress, Run, Unproven
 from homotopy.tracing.first_point import Guess, Start
-from homotopy.tracker import Tolerances, Windows
 
 __all__ = ["Homotopy", "Progress", "compile_now"]
 
-Array = npt.NDArray[np.float64]
-
 
 @attrs.frozen(eq=False)
-class Homotopy:
+class Homotopy(Options):
     """Traces the path of local optima of a model over the span of its parameter.
 
     A complete path is returned only if it is proven: by the error bounds of the tracker, or by the
@@ -83,31 +73,6 @@ class Homotopy:
     True
     """
 
-    model: LossModel
-    d_step: str = attrs.field(default="auto", kw_only=True)
-    solver: ConditionalSolver = attrs.field(default=osqp_solver, kw_only=True)
-    max_breakpoints: int | None = attrs.field(default=None, kw_only=True)
-    max_seconds: float | None = attrs.field(default=None, kw_only=True)
-    tolerances: Tolerances = attrs.field(default=Tolerances(), kw_only=True)
-    windows: Windows = attrs.field(default=Windows(), kw_only=True)
-    tracing: TraceTolerances = attrs.field(default=TraceTolerances(), kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        if not isinstance(self.model, LossModel):
-            raise ModelError(f"Homotopy: model must be a LossModel, got {self.model!r}")
-        if self.d_step not in ("auto", "homotopy", "osqp"):
-            raise ModelError(
-                f"Homotopy: d_step must be 'auto', 'homotopy' or 'osqp', got {self.d_step!r}"
-            )
-        limit = self.max_breakpoints
-        if limit is not None and (not isinstance(limit, int | np.integer) or limit < 1):
-            raise ModelError(f"Homotopy: max_breakpoints must be a positive integer, got {limit!r}")
-        seconds = self.max_seconds
-        if seconds is not None and not (
-            isinstance(seconds, int | float | np.number) and seconds > 0
-        ):
-            raise ModelError(f"Homotopy: max_seconds must be a positive number, got {seconds!r}")
-
     def trace(
         self,
         *,
@@ -115,7 +80,7 @@ class Homotopy:
         progress: bool = False,
         callback: Callback | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        every: float = 60.0,
+        every: float = EVERY,
     ) -> Path:
         """Trace the path over the whole span.
 
@@ -156,18 +121,13 @@ class Homotopy:
         PathError
             If `checkpoint` cannot be written to, before anything is traced.
         """
-        keeper = None if checkpoint is None else Keeper(checkpoint, every, self)
+        grace = self.tracing.grace
+        keeper = None if checkpoint is None else Keeper(checkpoint, every, self, grace)
         return self._run(start, progress, callback, keeper, None)[0]
 
     def traced(self, start: Start = None) -> tuple[Path, Run]:
-        """The path, and the attempt that led to it with its tracker (see `PathSequence`)."""
+        """Return the path and the `Run` that produced it (see `PathSequence`)."""
         return self._run(start, False, None, None, None)
-
-    def of(self, model: LossModel) -> Homotopy:
-        """The same options for another model."""
-        other = copy.copy(self)
-        object.__setattr__(other, "model", model)
-        return other
 
     def resume(
         self,
@@ -176,7 +136,7 @@ class Homotopy:
         progress: bool = False,
         callback: Callback | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        every: float = 60.0,
+        every: float = EVERY,
     ) -> Path:
         """Continue from a checkpoint; the path is what it would be without the interruption, bit
         for bit.
@@ -206,7 +166,8 @@ class Homotopy:
             As for `trace`.
         """
         saved = Checkpoint.read(file, self)
-        keeper = Keeper(file if checkpoint is None else checkpoint, every, self)
+        into = file if checkpoint is None else checkpoint
+        keeper = Keeper(into, every, self, self.tracing.grace)
         return self._run(None, progress, callback, keeper, saved)[0]
 
     def _run(
@@ -228,14 +189,14 @@ class Homotopy:
             guess: Guess | None = None
             if saved is None or saved.trouble is None:
                 first, begun = Run(self, progress, callback, deadline, keeper), time.monotonic()
-                first.restore(saved)
+                first.load_state(saved)
                 try:
                     return first.proven_path(start), first
                 except Unproven as error:
                     trouble, guess, saved = error, first.guess, None
                 budget = self.tracing.again * (time.monotonic() - begun) + self.tracing.at_least
                 if keeper is not None:
-                    # Checkpoints store it; computed now, it does not disturb the rows of Q in use.
+                    # Checkpoints store it.  Compute it now, before rows of Q are in use.
                     trouble.trouble()
             else:
                 trouble = Unproven.again(saved.trouble)
@@ -243,34 +204,13 @@ class Homotopy:
             again = Run(self._careful(), progress, callback, deadline, keeper)
             again.allow(budget)
             again.guess = guess
-            again.restore(saved)
+            again.load_state(saved)
             return again.proven_path(start, trouble), again
 
     def _careful(self) -> Homotopy:
-        """Return the same with everything recomputed at every step, and without windows."""
-        patience = attrs.evolve(self.tolerances.patience, refresh=1, most_late=2, settlings=8)
-        proof = attrs.evolve(self.tolerances.proof, little_border=0.0)
-        tolerances = attrs.evolve(self.tolerances, cancelled=1e3, patience=patience, proof=proof)
+        """Return the same for a second attempt."""
+        tolerances = self.tracing.careful.applied_to(self.tolerances)
         return attrs.evolve(self, tolerances=tolerances, windows=self.windows.closed())
-
-
-class _Tiny(LossModel):
-    """Three coordinates to compile with."""
-
-    parameter = "theta"
-    span = (1.0, 0.0)
-
-    def __init__(self, gram: Gram, border: Array | None) -> None:
-        self.gram, self.border = gram, border
-
-    def polyline(self, t: Any) -> tuple[Slope | Knot | Jump, ...]:
-        return (
-            Slope("O", t),
-            Jump(0.0),
-            Slope("L", 1.0),
-            Knot("E", [1.0, 2.0, 3.0]),
-            Slope("R", 0.0),
-        )
 
 
 def compile_now(*, progress: bool | None = None, forks: bool = False) -> float:
@@ -284,13 +224,6 @@ def compile_now(*, progress: bool | None = None, forks: bool = False) -> float:
     progress : bool, optional
         Whether to show a progress bar; by default only on a terminal.
     forks : bool
-        Whether to compile what the first `Path.fork` that moves many rows would wait for, too.
+        Whether to compile also what the first `Path.fork` that moves many rows would wait for.
     """
-    begin = time.perf_counter()
-    with compilation_shown(progress):
-        for gram in (DenseGram(np.eye(3) + 0.5), LinearGram(np.ones((3, 1)))):
-            for border in (np.array([1.0, -1.0, 1.0]), None):
-                path = Homotopy(_Tiny(gram, border)).trace()
-        if forks:
-            path.fork(1.0).leave_one_out()
-    return time.perf_counter() - begin
+    return compile_loops(lambda model: Homotopy(model).trace(), progress=progress, forks=forks)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from homotopy.analysis.validation import ValidationCurve
+from homotopy.arrays import Array, Index
 from homotopy.drawing import (
     GREY,
     LINED_JUMPS,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_alpha", "plot_objective", "plot_partition", "plot_validation"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 # How many curves a picture of alpha shows by default; fewer if there are many jumps.
 CURVES = len(PALETTE)
@@ -67,7 +65,7 @@ def plot_alpha(
     """
     ax = axes_for(ax, "plot_alpha")
     points = path.breakpoints
-    before, after = _one_sided(path, points)
+    before, after = path.alpha(points, "before"), path.alpha(points, "after")
     crowded = len(path.jumps) > LINED_JUMPS
     if indices is None:
         chosen = _most_moving(before, after, CURVES_AMONG_JUMPS if crowded else CURVES)
@@ -161,13 +159,6 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
 # ---------------------------------------------------------------------- reading
 
 
-def _one_sided(path: Path, points: Array) -> tuple[Array, Array]:
-    """Return alpha just before and just after every break-point, each (points, n)."""
-    before = np.stack([path.alpha(t, "before") for t in points])
-    after = np.stack([path.alpha(t, "after") for t in points])
-    return before, after
-
-
 def _most_moving(before: Array, after: Array, most: int) -> Index:
     """Return the `most` coordinates of largest total variation; of equal curves only the first."""
     travel = np.abs(before[1:] - after[:-1]).sum(axis=0) + np.abs(after - before).sum(axis=0)
@@ -216,14 +207,9 @@ def _broken_curve(
     ax: Axes, points: Array, before: Array, after: Array, color: str, least: float
 ) -> None:
     """Draw a piecewise linear curve, broken where its two one-sided values differ."""
-    t: list[float] = []
-    value: list[float] = []
-    for k in range(points.size - 1):
-        t += [points[k], points[k + 1]]
-        value += [after[k], before[k + 1]]
-        if abs(after[k + 1] - before[k + 1]) > least:
-            t.append(np.nan)
-            value.append(np.nan)
+    t, value = np.repeat(points, 2)[1:-1], np.stack([after[:-1], before[1:]], axis=1).ravel()
+    gaps = 2 * np.flatnonzero(np.abs(after[1:] - before[1:]) > least) + 2
+    t, value = np.insert(t, gaps, np.nan), np.insert(value, gaps, np.nan)
     ax.plot(t, value, color=color, linewidth=1.6, solid_joinstyle="round")
     _mark_breaks(ax, points, before, after, color, least)
 

@@ -15,7 +15,7 @@ __all__ = ["TextBar", "in_words", "progress_bar", "shown_by"]
 
 BAR = "{desc} {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
 WIDTH = 30
-# Seconds between two pictures of a bar.
+# Seconds between redraws of a bar.
 BEAT = 0.1
 
 # Makes a bar from its name and its total; a bar has `update`, `update_to`, `close` and is a
@@ -26,7 +26,7 @@ _MAKER: ContextVar[Maker | None] = ContextVar("maker", default=None)
 
 @contextmanager
 def shown_by(make: Maker) -> Iterator[None]:
-    """Bars are made by `make` and not by tqdm, as the command line does."""
+    """Make bars with `make` instead of tqdm, as the command line does."""
     token = _MAKER.set(make)
     try:
         yield
@@ -55,14 +55,14 @@ def progress_bar(name: str, total: float) -> Any:
 
 
 def in_words(seconds: float) -> str:
-    """A time for people: ``8 s``, ``3 min``, ``2.5 h``."""
+    """Return a readable duration: ``8 s``, ``3 min``, ``2.5 h``."""
     if seconds < 100.0:
         return f"{max(seconds, 1.0):.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
 
 
 class TextBar:
-    """A bar that needs no other package, on a terminal."""
+    """A bar on a terminal that needs no other package."""
 
     def __init__(self, name: str, stream: TextIO | None = None) -> None:
         self.name, self.stream = name, stream or sys.stderr

@@ -1,20 +1,28 @@
-"""Whether the loops are compiled yet, and how far compilation is."""
+"""Whether the loops are compiled, and the progress of compilation."""
 
 from __future__ import annotations
 
 import functools
 import logging
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path as FilePath
+from typing import Any
 
+import numpy as np
+
+from homotopy.arrays import Array
 from homotopy.compilation import compilation_heard, protect
+from homotopy.gram import DenseGram, Gram, LinearGram
+from homotopy.model import Jump, Knot, LossModel, Slope
+from homotopy.path import Path
 from homotopy.progress import TextBar
 from homotopy.tracker import running
 from homotopy.tracker.compiling import source_digest
 
-__all__ = ["announce_compilation", "compilation_shown", "compiled"]
+__all__ = ["TinyModel", "announce_compilation", "compile_loops", "compiled"]
 
 protect(vars(running))
 
@@ -50,7 +58,7 @@ def announce_compilation() -> None:
 
 @contextmanager
 def compilation_shown(wanted: bool | None) -> Iterator[None]:
-    """A bar while the loops are compiled; None is on a terminal only."""
+    """Show a bar while the loops are compiled; if `wanted` is None, only on a terminal."""
     shown = sys.stderr is not None and sys.stderr.isatty() if wanted is None else wanted
     if not shown or compiled():
         yield
@@ -62,3 +70,31 @@ def compilation_shown(wanted: bool | None) -> Iterator[None]:
             yield
     finally:
         bar.close()
+
+
+class TinyModel(LossModel):
+    """Three coordinates to compile with."""
+
+    parameter = "theta"
+    span = (1.0, 0.0)
+
+    def __init__(self, gram: Gram, border: Array | None) -> None:
+        self.gram, self.border = gram, border
+
+    def polyline(self, t: Any) -> tuple[Slope | Knot | Jump, ...]:
+        corner = np.array([1.0, 2.0, 3.0])
+        return Slope("O", t), Jump(0.0), Slope("L", 1.0), Knot("E", corner), Slope("R", 0.0)
+
+
+def compile_loops(
+    trace: Callable[[LossModel], Path], *, progress: bool | None = None, forks: bool = False
+) -> float:
+    """Compile by tracing small models with `trace`; see `homotopy.compile_now`."""
+    begin = time.perf_counter()
+    with compilation_shown(progress):
+        for gram in (DenseGram(np.eye(3) + 0.5), LinearGram(np.ones((3, 1)))):
+            for border in (np.array([1.0, -1.0, 1.0]), None):
+                path = trace(TinyModel(gram, border))
+        if forks:
+            path.fork(1.0).leave_one_out()
+    return time.perf_counter() - begin

@@ -1,9 +1,9 @@
-"""Many paths one after the other, each from where the one before ended.
+"""Many paths, each starting where the previous one ended.
 
 A single trace of a small problem spends most of its time before its first step: on checks, memory,
-the first point and the proof.  Where only the polylines of a model move on (the vectors of a
-quadratic program, say, from one program to the next), the end of one path is the first point of the
-next, with its active set and its factor.  `PathSequence` keeps the tracker and goes on from there.
+the first point and the proof.  If only the polylines change (the vectors of a quadratic program,
+say, from one program to the next), the end of one path is the first point of the next, with its
+active set and its factor.  `PathSequence` keeps the tracker and continues from there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Legs", "PathSequence"]
 
 
 class PathSequence:
-    """Traces models one after another, each from the end of the path before.
+    """Traces models one after another, each from the end of the previous path.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class PathSequence:
 
     Notes
     -----
-    A model is followed at once if it shares its `gram` and `border` with the one before (the very
-    same objects), has pieces of the same names, and begins at the optimum where the path before
-    ended.  Such a path costs a fraction of a millisecond on a hundred coordinates.  Its first point
-    was proven as the end of the path before, and the tracker's own error bound decides whether the
-    rest is; where that leaves a doubt, `Path.certify` does.  Any other model is traced as
-    `Homotopy` does, from the end of the path before if it has as many coordinates.
+    A model is followed at once if it shares its `gram` and `border` with the previous one (the same
+    objects), has pieces of the same names, and begins at the optimum where the previous path ended.
+    Such a path costs a fraction of a millisecond on a hundred coordinates.  Its first point was
+    proven as the end of the previous path, and the tracker's own error bound decides whether the
+    rest is proven; where it leaves a doubt, `Path.certify` decides.  Any other model is traced as
+    by `Homotopy`, from the end of the previous path if it has as many coordinates.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class PathSequence:
         self._path: Path | None = None
 
     def trace(self, model: LossModel, *, start: Start = None) -> Path:
-        """The path of `model`, from `start` or from where the path before ended.
+        """Return the path of `model`, from `start` or from the end of the previous path.
 
-        Raises what `Homotopy.trace` raises; afterwards the sequence begins anew.
+        Raises what `Homotopy.trace` raises; the next trace then starts afresh.
         """
         last, self._last = self._last, None
         if last is not None and start is None:
@@ -82,10 +82,10 @@ class PathSequence:
         return path
 
     def trace_legs(self, legs: Legs) -> Iterator[Path]:
-        """The paths of models of which only corners and border targets move, one after another.
+        """Yield the paths of models that differ only in corners and border targets.
 
-        All of them are followed in one run of compiled code, at a few hundredths of a millisecond
-        for each; a leg that cannot be is traced as `trace` does.  Raises what `trace` raises.
+        All run in one call of compiled code, in a few hundredths of a millisecond each; others are
+        traced as by `trace`.  Raises what `trace` raises.
         """
         k = 0
         while k < len(legs):
@@ -98,7 +98,7 @@ class PathSequence:
                 k += 1
 
     def _follow_legs(self, legs: Legs) -> list[Path]:
-        """The paths of the first legs, as far as the tracker comes."""
+        """Return as many of the first paths as the tracker can follow."""
         last = self._last
         if last is None or not may_follow(last, legs):
             return []
@@ -110,7 +110,7 @@ class PathSequence:
         return paths
 
     def _follow(self, last: Run, model: LossModel) -> Path | None:
-        """The path of `model` with the tracker of `last`; None if it cannot be followed."""
+        """Return the path of `model`, followed by the tracker of `last`, or None if it cannot."""
         tracker, problem = last.tracker, last.problem.moved(model)
         if problem is None:
             return None
@@ -128,7 +128,7 @@ class PathSequence:
         return path
 
     def _end(self, model: LossModel) -> Start:
-        """Where to begin a model that cannot be followed at once."""
+        """Return a start for a model that cannot be followed."""
         path, gram = self._path, getattr(model, "gram", None)
         if path is None or getattr(gram, "size", 0) != path.problem.gram.size:
             return None

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from homotopy import Path
 from homotopy.path import Status
+from homotopy.path.on_segments import OnSegments
 
 Array = npt.NDArray[np.float64]
 # Double precision knows no less than 1e-14 of the terms of a sum: 1e-8 of a scale that is this part
@@ -50,8 +51,8 @@ def slopes_of(path: Path, t: float) -> Array:
 def own_alpha(path: Path) -> Array:
     """The largest |alpha_i| of the path."""
     s = path.segments
-    top = np.maximum(np.abs(path._alpha_on(0, s.start[0])),
-                     np.abs(path._alpha_on(len(s) - 1, s.stop[-1])))  # fmt: skip
+    top = np.maximum(np.abs(OnSegments(path).alpha(0, s.start[0])),
+                     np.abs(OnSegments(path).alpha(len(s) - 1, s.stop[-1])))  # fmt: skip
     for alpha in (s.alpha_start, s.alpha_stop):
         np.maximum.at(top, s.active, np.abs(alpha))
     return top
@@ -60,12 +61,13 @@ def own_alpha(path: Path) -> Array:
 def terms(path: Path, k: int, t: float) -> Array:
     """The size of what u_i is the sum of."""
     length, border = np.sqrt(path.problem.gram.diag), np.abs(path.problem.border)
-    alpha = np.abs(path._alpha_on(k, t))
-    return length * (alpha @ length) + border @ np.abs(path._b_on(k, t))
+    alpha = np.abs(OnSegments(path).alpha(k, t))
+    return length * (alpha @ length) + border @ np.abs(OnSegments(path).b(k, t))
 
 
 def u_scale(path: Path, k: int, t: float) -> Array:
-    u = path.problem.gram.matvec(path._alpha_on(k, t)) + path.problem.border @ path._b_on(k, t)
+    values = OnSegments(path)
+    u = path.problem.response(values.alpha(k, t), values.b(k, t))
     piece, corner = path.segments.pieces(k), path.problem.polylines.at(t).corner
     j = np.minimum(piece // 2, corner.shape[1] - 1)
     on = np.where(piece % 2 == 1, np.abs(corner[np.arange(u.size), j]), 0.0)
@@ -95,11 +97,11 @@ def spoils(path: Path, bad: Path) -> float:
             if len(s) == len(other) and (start, stop) == (s.start[k], s.stop[k]):
                 right = k
             else:
-                right = path._locate(inside, "after")[0]
+                right = OnSegments(path).locate(inside, "after")[0]
             piece = s.pieces(right)
-            change = bad._alpha_on(k, t) - path._alpha_on(right, t)
+            change = OnSegments(bad).alpha(k, t) - OnSegments(path).alpha(right, t)
             u = path.problem.gram.matvec(change)
-            u += border @ (bad._b_on(k, t) - path._b_on(right, t))
+            u += border @ (OnSegments(bad).b(k, t) - OnSegments(path).b(right, t))
             flat = (piece % 2 == 0) & (lines.curvature[np.arange(piece.size), piece // 2] == 0.0)
             off = np.abs(u) / u_scale(path, right, t)
             off = np.where(flat, np.abs(change) / alpha_scale(path, right, t), off)
@@ -125,7 +127,7 @@ def inner(path: Path, k: int) -> int:
     """The entry of the active coordinate of segment k farthest from the ends of its knot."""
     s = path.segments
     t = 0.5 * float(s.start[k] + s.stop[k])
-    alpha, piece, snap = path._alpha_on(k, t), s.pieces(k), path.problem.polylines.at(t)
+    alpha, piece, snap = OnSegments(path).alpha(k, t), s.pieces(k), path.problem.polylines.at(t)
     active = s.active[s.offset[k] : s.offset[k + 1]]
     top = snap.slope[active, piece[active] // 2]
     bottom = snap.slope[active, np.minimum(piece[active] // 2 + 1, snap.slope.shape[1] - 1)]
@@ -254,7 +256,7 @@ def a_kink_cut_off(path: Path, size: float) -> Spoiled:
         if not (t0 != t1 != t2):
             continue
         weight = (t1 - t0) / (t2 - t0)
-        first, last = path._alpha_on(k - 1, t0), path._alpha_on(k, t2)
+        first, last = OnSegments(path).alpha(k - 1, t0), OnSegments(path).alpha(k, t2)
         chord = (1 - weight) * first + weight * last
         alpha = [s.alpha_start.copy(), s.alpha_stop.copy()]
         for segment, values in ((k - 1, alpha[1]), (k, alpha[0])):
@@ -303,8 +305,8 @@ def a_recorded_objective(path: Path, size: float) -> Spoiled:
         # Of several jumps at one t only the outer objectives are those of the path.
         for j, jump in _single_jumps(path):
             value = getattr(jump, name)
-            k, t = path._locate(jump.t, name.removeprefix("objective_"))
-            blur = float(np.abs(path._alpha_on(k, t)) @ terms(path, k, t))
+            k, t = OnSegments(path).locate(jump.t, name.removeprefix("objective_"))
+            blur = float(np.abs(OnSegments(path).alpha(k, t)) @ terms(path, k, t))
             if value != 0.0:
                 jumps = list(path.jumps)
                 step = size * max(abs(value), ROUNDING * blur)
@@ -337,8 +339,8 @@ def the_end_cut_off(path: Path, size: float) -> Spoiled:
     stop[-1] -= 0.5 * size * (stop[-1] - s.start[-1])
     alpha, b = s.alpha_stop.copy(), s.b_stop.copy()
     part = slice(int(s.offset[k]), int(s.offset[k + 1]))
-    alpha[part] = path._alpha_on(k, float(stop[-1]))[s.active[part]]
-    b[k] = path._b_on(k, float(stop[-1]))
+    alpha[part] = OnSegments(path).alpha(k, float(stop[-1]))[s.active[part]]
+    b[k] = OnSegments(path).b(k, float(stop[-1]))
     bad = with_segments(path, stop=stop, alpha_stop=alpha, b_stop=b)
     yield bad
     yield attrs.evolve(bad, span=(path.span[0], float(stop[-1])))
@@ -464,7 +466,7 @@ def an_active_row_said_to_be_on_a_slope(path: Path) -> Spoiled:
         piece, t = int(s.pieces(k)[i]), 0.5 * float(s.start[k] + s.stop[k])
         slope = path.problem.polylines.at(t).slope[i]
         # An alpha at the end of its knot is on the slope as well.
-        away = np.abs(path._alpha_on(k, t)[i] - slope).min()
+        away = np.abs(OnSegments(path).alpha(k, t)[i] - slope).min()
         if piece % 2 == 1 and away > 1e-6 * alpha_scale(path, k, t)[i]:
             yield _renamed(path, k, {i: piece + 1})
             yield _renamed(path, k, {i: piece - 1})

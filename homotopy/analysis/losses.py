@@ -11,11 +11,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.errors import DataError, PathError
 
 __all__ = ["LOSSES", "HeldOutLoss", "Loss", "Truncated"]
-
-Array = npt.NDArray[np.float64]
 
 
 @attrs.frozen(eq=False)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import PathError
 from homotopy.path.segments import Pickled, read_only
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from homotopy.path import Path
 
 __all__ = ["Occupancy", "occupancy"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -81,13 +78,8 @@ def occupancy(path: Path, names: tuple[str, ...]) -> Occupancy:
     s = path.segments
     n = s.first_piece.size
     begin, end = path.traced
-    # Every coordinate at the start, then every change of piece, by coordinate in order of travel.
-    segment = np.repeat(np.arange(len(s)), np.diff(s.event))
-    row = np.concatenate([np.arange(n), s.changed])
-    t = np.concatenate([np.full(n, begin), s.start[segment]])
-    on = wanted[np.concatenate([s.first_piece, s.changed_to])]
-    order = np.argsort(row, kind="stable")
-    row, t, on = row[order], t[order], on[order]
+    row, piece, segment = s.visits()
+    t, on = s.start[segment], wanted[piece]
     # A stay begins where the coordinate was on another piece before, and lasts until it leaves the
     # pieces or the path ends.
     same = np.append(False, row[1:] == row[:-1])

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["summary"]
 
+# Most jumps in a summary.
+LISTED = 12
 
-def summary(path: Path, most: int = 12) -> str:
-    """Summarise the span, break-points and jumps of `path`; list at most `most` jumps."""
+
+def summary(path: Path) -> str:
+    """Summarise the span, break-points and jumps of `path`; list at most `LISTED` jumps."""
     name = path.model.parameter
     start, stop = path.traced
     n = path.problem.gram.size
@@ -31,13 +34,13 @@ def summary(path: Path, most: int = 12) -> str:
         lines.append(f"  {label:<5} {name}={t:<10.6g} {objective}{parts}")
     if path.jumps:
         lines.append(f"  {'jump at':>12} {'flipped':>8} {'before':>14} {'after':>14} {'fall':>10}")
-        for jump in path.jumps[:most]:
+        for jump in path.jumps[:LISTED]:
             fall = jump.objective_before - jump.objective_after
             note = "" if jump.moved else "   relabelling, nothing moved"
             lines.append(
                 f"  {jump.t:12.6g} {jump.flipped.size:8d} {jump.objective_before:14.8g} "
                 f"{jump.objective_after:14.8g} {fall:10.3g}{note}"
             )
-        if len(path.jumps) > most:
-            lines.append(f"  ... and {len(path.jumps) - most} more")
+        if len(path.jumps) > LISTED:
+            lines.append(f"  ... and {len(path.jumps) - LISTED} more")
     return "\n".join(lines)

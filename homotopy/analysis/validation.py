@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from homotopy.analysis.losses import LOSSES, HeldOutLoss, Loss
 from homotopy.analysis.tolerances import ANALYSIS_TOLERANCES
+from homotopy.arrays import Array, Index
 from homotopy.errors import DataError, ModelError, PathError
+from homotopy.model import as_predictor
+from homotopy.path.on_segments import OnSegments
 from homotopy.path.segments import Pickled, locate, nodes, read_only
 from homotopy.path.tolerances import PATH_TOLERANCES
 from homotopy.threads import one_thread
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Best", "ValidationCurve", "held_out_losses", "validation_curve"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 Evaluator = Callable[[Array, Array], Array]
 
 
@@ -72,7 +72,9 @@ class ValidationCurve(Pickled):
     parameter, loss : str
         The names of t and of the loss.
     start, stop : arrays (K,)
+        The ends of the pieces, in the order of travel.
     coefficients : array (K, 3)
+        The polynomial of each piece.
     origin : float
         The curve is constant from here to its first piece: infinite if the path has an infinite
         span (no jump meets a response out there), else ``start[0]``.
@@ -315,7 +317,7 @@ def validation_curve(
 
     At most about `block` numbers are in memory at a time.
     """
-    model = path._predictor()
+    model = as_predictor(path.model, "path")
     loss = model.validation_loss if loss is None else loss
     if isinstance(loss, str) and loss not in LOSSES:
         raise PathError(f"loss must be one of {', '.join(LOSSES)} or Truncated(cap), got {loss!r}")
@@ -351,7 +353,7 @@ def held_out_losses(
     path: Path, X: Any, y: Any, t: float, side: str = "after", *, loss: Loss
 ) -> Array:
     """Return the loss of every held-out row at `t`; their weighted mean is the curve there."""
-    target = path._predictor().held_out_target(y)
+    target = as_predictor(path.model, "path").held_out_target(y)
     terms = LOSSES[loss](target) if isinstance(loss, str) else loss(target)
     f = path.decision_function(X, t, side)
     return np.asarray(sum(term(f) for term in terms))
@@ -376,7 +378,7 @@ def _blocks(path: Path, rows: int, block: int) -> Iterator[tuple[int, int, Array
     """Yield alpha and b at both ends of each segment, as many segments at a time as fit."""
     s = path.segments
     size = max(1, block // (2 * max(path.problem.gram.size, rows)))
-    sweep = path._sweep()
+    sweep = OnSegments(path).sweep()
     for first in range(0, len(s), size):
         last = min(first + size, len(s))
         alphas = [alpha for ends in islice(sweep, last - first) for alpha in ends]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["compilation_heard"]
-
 # Reports of `homotopy.compile_now()` from an empty cache, the begin and the end of each function;
 # tests/engine/test_compilation_progress.py counts them again.
 REPORTS = 452

@@ -27,8 +27,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-__all__ = ["interrupts_held", "protect"]
-
 LOG = logging.getLogger("homotopy")
 # Compiled functions of packages whose names begin with this are always cached somewhere.
 PACKAGE = "homotopy"

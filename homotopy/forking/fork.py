@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import ModelError, PathError, TraceError
-from homotopy.forking.frozen import Frozen, Tables, frozen_problem
-from homotopy.forking.grown import roomy_problem, rows_added, write_row
+from homotopy.forking.frozen import Frozen, Tables, frozen_at
+from homotopy.forking.grown import roomy, rows_added, write_row
 from homotopy.forking.leave_one_out import LeftOut, leave_out
-from homotopy.forking.result import Moved, Optimum
+from homotopy.forking.result import Moved, Optimum, Way
 from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.forking.walker import Walker
-from homotopy.forking.way import Way
 from homotopy.model import LossModel, NewRow, Predictor
-from homotopy.path.path import Path, Status
+from homotopy.path import Path
+from homotopy.path.on_segments import OnSegments
 from homotopy.path.recorded import segments_of
 
 __all__ = ["Fork"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class Fork:
@@ -47,13 +45,12 @@ class Fork:
     """
 
     def __init__(self, path: Path, t: float, side: str = "after") -> None:
-        k, place = path._locate(t, side)
+        on = OnSegments(path)
+        k, place = on.locate(t, side)
         self.path, self.t, self.side = path, place, side
         piece = path.segments.pieces(k)
-        self._problem = frozen_problem(path.problem, place, piece)
-        assert isinstance(self._problem.model, Frozen)
-        self._names = self._problem.model.names
-        self._mover = Walker(self._problem, piece, path._alpha_on(k, place), path._b_on(k, place))
+        frozen = frozen_at(path.problem, place, piece)
+        self._mover = Walker(frozen, piece, on.alpha(k, place), on.b(k, place))
         self._added: list[NewRow] = []
 
     @property
@@ -92,45 +89,41 @@ class Fork:
         return Optimum(**self._state())
 
     def _state(self) -> dict[str, Any]:
-        mover, n, held = self._mover, self._rows, self.held
-        added, lines, ahead = self.added, mover.model_polylines, mover.ahead
+        mover, n, ahead = self._mover, self._rows, self._mover.ahead
         if ahead is None:
             mover.write_alpha()
             point = mover.alpha, mover.u + mover.coords.status.miss, mover.b, np.array(mover.piece)
-            slope, bend = lines.slope.at[:n].copy(), lines.slope.bend[:n].copy()
-            tables = Tables(slope, lines.corner.at[:n].copy(), bend)
+            tables = mover.tables(n)
         else:
             # No row but those held is off its polyline, and those of the model never change.
             point, tables = (ahead.alpha, ahead.response, ahead.b, ahead.piece), mover.own
-
-        def frozen() -> Frozen:
-            return self._frozen(tables if ahead is None else tables.held(n, held), added)
-
         return {
             "alpha": point[0][:n],
             "response": point[1][:n],
             "border_multipliers": point[2],
-            "held": {row: value for row, value in held.items() if row < n},
+            "held": self.held,
             "piece": point[3][:n],
-            "names": self._names,
-            "frozen": frozen,
+            "names": mover.frozen.names,
+            "frozen": functools.partial(self._frozen, tables, self.held, self.added),
             "model": self.model,
-            "added": added,
+            "added": self.added,
         }
 
     def _frozen(
         self,
         tables: Tables,
+        held: Mapping[int, float],
         added: tuple[NewRow, ...],
         moving: int | None = None,
         span: tuple[float, float] = (0.0, 0.0),
     ) -> Frozen:
-        """Return the problem with these polylines and rows."""
-        own, frozen = self.path.problem, self._problem.model
-        assert isinstance(frozen, Frozen)
+        """Return the problem with these polylines and rows; the alpha of row `moving` is t."""
+        own, frozen = self.path.problem, self._mover.frozen
+        tables = tables.first(own.gram.size + len(added))
+        for row, value in held.items():
+            tables.put(row, 0.0 if row == moving else value)
         gram, border = rows_added(own, added) if added else (own.gram, own.border)
-        target = self._problem.target0
-        return Frozen(gram, (border, target), tables, frozen.names, moving, span)
+        return Frozen(gram, (border, frozen.border_target), tables, frozen.names, moving, span)
 
     def decision_function(self, X: Any) -> Array:
         """Return the fitted function at new data, at the present optimum."""
@@ -165,16 +158,20 @@ class Fork:
         row, value = self.free_row(row), _finite(alpha, "alpha")
         if nodes:
             return self._push_recorded(row, value)
-        self._try(row, value, lambda: self._mover.hold(row, value))
+        with self._trying(row, value):
+            self._mover.hold(row, value)
         return Moved(**self._state(), row=row)
 
-    def _try(self, row: int, value: float, move: Callable[[], None]) -> None:
-        """Make a move; if it fails, restore the base and say why."""
+    @contextlib.contextmanager
+    def _trying(self, row: int, value: float) -> Iterator[None]:
+        """If the move inside fails, restore the base and say why."""
         try:
-            move()
-        except TraceError as error:
+            yield
+        except BaseException as error:
             self._mover.recover()
             self._added.clear()
+            if not isinstance(error, TraceError):
+                raise
             raised = TraceError(
                 f"row {row} cannot be taken to alpha={value:.17g} at "
                 f"{self.model.parameter}={self.t:.17g} (the fork has been restored): {error}"
@@ -182,24 +179,17 @@ class Fork:
             # Whether it is proven that there is no such optimum.
             raised.infeasible = getattr(error, "infeasible", False)  # type: ignore[attr-defined]
             raise raised from error
-        except BaseException:
-            self._mover.recover()
-            self._added.clear()
-            raise
 
     def _push_recorded(self, row: int, value: float) -> Moved:
-        mover, n = self._mover, self._rows
-        found: list[Any] = []
-        self._try(row, value, lambda: found.append(mover.walks_recorded(row, value)))
-        if found[0] is None:
+        with self._trying(row, value):
+            found = self._mover.walks_recorded(row, value)
+        if found is None:
             return self._follow_recorded(row, value)
-        state, added = self._state(), self.added
-        way = Way.of_nodes(row, n, found[0])
+        state, way = self._state(), Way.of_nodes(row, self._rows, found)
 
         @functools.cache
         def nodes() -> Path:
-            tables = state["frozen"]().tables.flat(row)
-            return way.path(self._frozen(tables, added, row, (float(way.t[0]), value)))
+            return way.path(state["frozen"](row, (float(way.t[0]), value)))
 
         return Moved(**state, row=row, way=way, nodes=nodes)
 
@@ -211,19 +201,17 @@ class Fork:
         first = np.array(mover.piece[:n])
         first[row] = 0
         mover.begin_record()
-        self._try(row, value, lambda: mover.hold_by_route(row, value))
+        with self._trying(row, value):
+            mover.hold_by_route(row, value)
         if not mover.end_record(value):
             self.restore()
             raise TraceError(
                 f"row {row} could not be followed to alpha={value:.17g}, only solved for there, so "
                 "the break-points are unknown; push without nodes=True (the fork has been restored)"
             )
-        state = self._state()
-        tables = state["frozen"]().tables.flat(row)
-        segments = segments_of(mover.record, mover.cursor, first)
+        state, segments = self._state(), segments_of(mover.record, mover.cursor, first)
         span = float(segments.start[0]), float(segments.stop[-1])
-        frozen = self._frozen(tables, self.added, row, span)
-        path = Path(frozen, segments, (), Status.COMPLETE, span, {}, problem=frozen.problem())
+        path = state["frozen"](row, span).path(segments)
         return Moved(**state, row=row, way=Way.of_path(row, path), nodes=lambda: path)
 
     def remove(self, row: int, nodes: bool = False) -> Moved:
@@ -235,8 +223,8 @@ class Fork:
         row = self.free_row(row)
         if row not in self._mover.held:
             raise PathError(f"row {row} is not held; push or remove it first")
-        value = self._mover.held[row]
-        self._try(row, value, lambda: self._mover.release(row))
+        with self._trying(row, self._mover.held[row]):
+            self._mover.release(row)
         return Moved(**self._state(), row=row)
 
     def insert(self, x: Any, target: Any = None, cost: float | None = None) -> int:
@@ -257,10 +245,8 @@ class Fork:
                 f"{type(model).__name__} is not a Predictor and cannot make a row from data; pass "
                 "a NewRow to insert_row"
             )
-        if self._added:
-            rows = tuple(row.source for row in self._added)
-            return self.insert_row(model.new_row(x, target, cost, self.t, rows))
-        return self.insert_row(model.new_row(x, target, cost, self.t, ()))
+        others = tuple(row.source for row in self._added)
+        return self.insert_row(model.new_row(x, target, cost, self.t, others))
 
     def insert_row(self, new: NewRow) -> int:
         """Add a row with alpha 0 and return its number; see `NewRow`."""
@@ -269,7 +255,6 @@ class Fork:
         if row == self._mover.u.size:
             self._grow()
         write_row(self._mover, new, row)
-        self._mover.row_written(row)
         self._added.append(new)
         return row
 
@@ -290,21 +275,19 @@ class Fork:
         """Make space for more rows."""
         old, n = self._mover, self.path.problem.gram.size
         spare = 2 * (old.u.size - n) or FORK_TOLERANCES.first_room
-        assert isinstance(self._problem.model, Frozen)
-        problem = roomy_problem(self.path.problem, self._problem.model, spare)
 
         def longer(array: Any) -> Any:
             return np.concatenate([array[:n], np.zeros(spare, array.dtype)])
 
         base = old.base
-        mover = Walker(problem, longer(base.piece), longer(base.alpha), base.b, n)
+        frozen = roomy(self.path.problem, old.frozen, spare)
+        mover = Walker(frozen, longer(base.piece), longer(base.alpha), base.b, n)
         for k, new in enumerate(self._added):
             write_row(mover, new, n + k)
-            mover.row_written(n + k)
         if old.held or mover.held:
             old.write_alpha()
             mover.move_to(old)
-        self._problem, self._mover = problem, mover
+        self._mover = mover
 
     # ------------------------------------------------------------------ many rows
 

@@ -6,22 +6,20 @@ is unbounded.  A row that ends up on a wall would have jumped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import ModelError
 from homotopy.gram import Gram
 from homotopy.model import Jump, Knot, LossModel, Problem, Slope
-from homotopy.model.polyline import JUMP, Polylines, Snapshot
+from homotopy.model.polyline import JUMP, Polylines, Snapshot, is_free
+from homotopy.path import Path, Segments, Status
 
-__all__ = ["Frozen", "Tables", "convex_branches", "frozen_problem"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+__all__ = ["Frozen", "Tables", "convex_branches", "frozen_at"]
 
 
 @attrs.frozen(eq=False)
@@ -32,20 +30,13 @@ class Tables:
     corner: Array
     curvature: Array
 
-    def flat(self, row: int) -> Tables:
-        """Return the same with `row` on one flat slope of height 0."""
-        slope, corner, curvature = self.slope.copy(), self.corner.copy(), self.curvature.copy()
-        slope[row], corner[row], curvature[row] = 0.0, np.inf, 0.0
-        return Tables(slope, corner, curvature)
+    def first(self, rows: int) -> Tables:
+        """Return a copy of the first `rows` rows."""
+        return Tables(*(np.array(a[:rows]) for a in (self.slope, self.corner, self.curvature)))
 
-    def held(self, rows: int, held: Mapping[int, float]) -> Tables:
-        """Return the same for the first `rows` rows, those in `held` on one flat slope each."""
-        slope, corner = self.slope[:rows].copy(), self.corner[:rows].copy()
-        curvature = self.curvature[:rows].copy()
-        for row, value in held.items():
-            if row < rows:
-                slope[row], corner[row], curvature[row] = value, np.inf, 0.0
-        return Tables(slope, corner, curvature)
+    def put(self, row: int, value: float) -> None:
+        """Put `row` on one flat slope of this height."""
+        self.slope[row], self.corner[row], self.curvature[row] = value, np.inf, 0.0
 
     def polylines(self, names: tuple[str, ...], moving: int | None = None) -> Polylines:
         """Return them in the form the engine reads; the slope of row `moving` is t."""
@@ -111,6 +102,21 @@ class Frozen(LossModel):
             stop=self.span[1],
         )
 
+    def path(self, segments: Segments) -> Path:
+        """Return a path of this problem."""
+        return Path(self, segments, (), Status.COMPLETE, self.span, {}, problem=self.problem())
+
+    def point(self, piece: Index, alpha: Array, b: Array) -> Path:
+        """Return a path of one point, at the start of the span."""
+        active = np.flatnonzero(is_free(self.tables.curvature, np.arange(piece.size), piece))
+        t, none = self.span[0], np.empty(0, np.int64)
+        segments = Segments(
+            *([t], [t]),
+            *([0, active.size], active, alpha[active], alpha[active]),
+            *([b], [b], [0, 0], none, none, piece),
+        )
+        return self.path(segments)
+
 
 def convex_branches(snap: Snapshot, kind: Any, piece: Index) -> Tables:
     """Return the polylines `snap`, with corners of the kinds `kind`, each restricted to the convex
@@ -128,7 +134,7 @@ def convex_branches(snap: Snapshot, kind: Any, piece: Index) -> Tables:
     return Tables(slope, corner, snap.curvature.copy())
 
 
-def frozen_problem(problem: Problem, t: float, piece: Index) -> Problem:
+def frozen_at(problem: Problem, t: float, piece: Index) -> Frozen:
     """Return the problem at t with every row restricted to the convex branch of its piece."""
     if not problem.gram.semidefinite:
         raise ModelError(
@@ -139,4 +145,4 @@ def frozen_problem(problem: Problem, t: float, piece: Index) -> Problem:
         f"wall {p // 2}" if name is None else name for p, name in enumerate(problem.polylines.names)
     )
     tables = convex_branches(problem.polylines.at(t), problem.kinds_at(t), piece)
-    return Frozen(problem.gram, (problem.border, problem.target(t)), tables, names).problem()
+    return Frozen(problem.gram, (problem.border, problem.target(t)), tables, names)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import ModelError
 from homotopy.forking.frozen import Frozen, Tables, convex_branches
 from homotopy.gram import Gram, KernelGram, LinearGram
@@ -20,12 +20,9 @@ from homotopy.model import NewRow, Problem
 from homotopy.model.polyline import Polylines, Snapshot
 
 if TYPE_CHECKING:
-    from homotopy.forking.mover import Mover
+    from homotopy.forking.walker import Walker
 
-__all__ = ["Room", "roomy_problem", "rows_added", "write_row"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+__all__ = ["Room", "roomy", "rows_added", "write_row"]
 
 
 class Room(KernelGram):
@@ -77,8 +74,8 @@ def _roomy_features(phi: Any, spare: int) -> Any:
     return sp.vstack([phi, blank], format="csr")
 
 
-def roomy_problem(problem: Problem, frozen: Frozen, spare: int) -> Problem:
-    """Return the frozen problem of a fork with `spare` unused rows."""
+def roomy(problem: Problem, frozen: Frozen, spare: int) -> Frozen:
+    """Return the problem of a fork with `spare` unused rows."""
     phi, n, m = problem.gram.features(), *problem.border.shape
     gram = Room(problem.gram, spare) if phi is None else LinearGram(_roomy_features(phi, spare))
     old, corners = frozen.tables, frozen.tables.corner.shape[1]
@@ -88,7 +85,7 @@ def roomy_problem(problem: Problem, frozen: Frozen, spare: int) -> Problem:
         np.vstack([old.curvature[:n], np.zeros((spare, corners + 1))]),
     )
     border = np.vstack([problem.border, np.zeros((spare, m))])
-    return Frozen(gram, (border, np.array(frozen.border_target)), tables, frozen.names).problem()
+    return Frozen(gram, (border, frozen.border_target), tables, frozen.names)
 
 
 def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
@@ -109,14 +106,10 @@ def rows_added(problem: Problem, rows: Sequence[NewRow]) -> tuple[Gram, Array]:
 # ------------------------------------------------------------------ a row
 
 
-def write_row(mover: Mover, new: NewRow, row: int) -> None:
+def write_row(mover: Walker, new: NewRow, row: int) -> None:
     """Write a new row over the unused `row`, held at alpha = 0."""
     snap = _snapshot(mover, new)
-    border = np.asarray(new.border, dtype=float)
-    if border.shape != (mover.border.shape[1],) or not np.all(np.isfinite(border)):
-        raise ModelError(
-            f"NewRow: border must be {mover.border.shape[1]} finite numbers, got {new.border!r}"
-        )
+    border = _numbers(new.border, mover.border.shape[1], "border", "")
     product, diagonal = _write_form(mover, new, row)
     mover.border[row] = border
     mover.u[row] = product + float(border @ mover.b)
@@ -132,9 +125,10 @@ def write_row(mover: Mover, new: NewRow, row: int) -> None:
     mover.flatten(row, 0.0)
     mover.held[row] = 0.0
     mover.measure_row(row, diagonal, tables)
+    mover.row_written(row)
 
 
-def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
+def _snapshot(mover: Walker, new: NewRow) -> Snapshot:
     """Check the polyline of a new row; reuse the result if the next row has the same one."""
     pieces, known = mover.last_polyline
     if known is not None and pieces is new.polyline:
@@ -154,31 +148,29 @@ def _snapshot(mover: Mover, new: NewRow) -> Snapshot:
     return snap
 
 
-def _write_form(mover: Mover, new: NewRow, row: int) -> tuple[float, float]:
+def _numbers(given: Any, count: int, what: str, why: str) -> Array:
+    numbers = np.asarray(given, dtype=float)
+    if given is None or numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
+        raise ModelError(f"NewRow: {what} must be {count} finite numbers{why}, got {given!r}")
+    return numbers
+
+
+def _write_form(mover: Walker, new: NewRow, row: int) -> tuple[float, float]:
     """Write the row of Q, or of features; return its product with alpha, and its diagonal."""
     gram = mover.gram
     if isinstance(gram, Room):
-        column = np.asarray(new.column, dtype=float)
-        if new.column is None or column.shape != (row,) or not np.all(np.isfinite(column)):
-            raise ModelError(
-                f"NewRow: column must be {row} finite numbers, the products with the existing "
-                f"rows, got {new.column!r}"
-            )
+        column = _numbers(new.column, row, "column", ", the products with the existing rows")
         if not (np.isfinite(new.diagonal) and new.diagonal >= 0.0):
             raise ModelError(f"NewRow: diagonal must not be negative, got {new.diagonal!r}")
         gram.write(row, column, float(new.diagonal))
         return float(column @ mover.alpha[:row]), float(new.diagonal)
-    features, phi = np.asarray(new.features, dtype=float), gram.features()
-    width = phi.shape[1]
-    if new.features is None or features.shape != (width,) or not np.all(np.isfinite(features)):
-        raise ModelError(
-            f"NewRow: features must be {width} finite numbers (the quadratic form is given by "
-            f"features), got {new.features!r}"
-        )
+    phi = gram.features()
+    width, why = phi.shape[1], " (the quadratic form is given by features)"
+    features = _numbers(new.features, width, "features", why)
     if sp.issparse(phi):
         part = slice(phi.indptr[row], phi.indptr[row + 1])
-        phi.data[part] = mover._form.data[part] = features
+        phi.data[part] = mover.form.data[part] = features
     else:
-        phi[row] = mover._form.phi[row, :width] = features
+        phi[row] = mover.form.phi[row, :width] = features
     gram.diag[row] = diagonal = float(features @ features)
     return float(features @ mover.motion.w[:width]), diagonal

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import MissingPackageError, PathError, TraceError
 from homotopy.forking.result import evaluator_of
 from homotopy.forking.tolerances import FORK_TOLERANCES
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LeftOut", "leave_out"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 Found = tuple[Array, Array, Array]
 
@@ -76,9 +74,7 @@ def leave_out(fork: Fork, rows: Any, at: Any, n_jobs: int | None, progress: bool
 def _checked_rows(fork: Fork, rows: Any) -> Index:
     n = fork.optimum().alpha.size
     if rows is None:
-        free = np.ones(n, dtype=bool)
-        free[list(fork.held)] = False
-        return np.flatnonzero(free)
+        return np.delete(np.arange(n), list(fork.held))
     found = np.asarray(rows)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise PathError(f"rows must be a list of row numbers, got {rows!r}")

@@ -6,21 +6,17 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import TraceError
 from homotopy.forking.frozen import Frozen, Tables
-from homotopy.forking.result import one_point
-from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import Tracker, state, tasks
 from homotopy.tracker.tolerances import Windows
 
 __all__ = ["Mover"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 # A piece: its number, its smallest and largest alpha, and the interval of its responses.
 Piece = tuple[int, float, float, tuple[float, float]]
@@ -35,15 +31,14 @@ class Mover(Tracker):
         The rows whose alpha is prescribed, with its value.
     """
 
-    def __init__(self, problem: Problem, piece: Index, alpha: Array, b: Array) -> None:
-        super().__init__(problem, windows=Windows().closed())
+    def __init__(self, frozen: Frozen, piece: Index, alpha: Array, b: Array) -> None:
+        super().__init__(frozen.problem(), windows=Windows().closed())
+        self.frozen = frozen
         self.held: dict[int, float] = {}
         # The step count when u was last recomputed.
         self._fresh = 0
-        frozen = problem.model
-        assert isinstance(frozen, Frozen)
         # The polylines of rows that are not held.
-        self.own, self.own_kinds = frozen.tables, problem.kinds_within(0.0, 1.0).copy()
+        self.own, self.own_kinds = frozen.tables, self.problem.kinds_within(0.0, 1.0).copy()
         self._middle = 0.0
         # The polyline of the row added last, and its snapshot.
         self.last_polyline: tuple[Any, Snapshot | None] = (None, None)
@@ -61,7 +56,7 @@ class Mover(Tracker):
         self._halt()
         self.lift[:] = self.shift[:] = 0.0
         self.piece[:], self.side[:] = piece, 0
-        self.place(alpha, b)
+        self.set_guess(alpha, b)
         self.use(self.model_polylines)
         self.rebuild(0.0)
         self.refresh()
@@ -110,13 +105,15 @@ class Mover(Tracker):
     def _proven(self) -> bool:
         """Whether the certificate accepts the point.  A quantity that has gone to 0 may be off by
         much more than the rounding error of what remains."""
-        frozen, lines = self.problem.model, self.model_polylines
-        assert isinstance(frozen, Frozen)
-        assert frozen.border is not None
-        tables = Tables(*(np.array(a) for a in (lines.slope.at, lines.corner.at, lines.slope.bend)))
-        border = frozen.border, frozen.border_target
-        point = Frozen(self.gram, border, tables, frozen.names, span=(0.0, 0.0))
-        return one_point(point, np.array(self.piece), self.alpha, self.b).certify().ok
+        frozen = self.frozen
+        border = self.border, frozen.border_target
+        here = Frozen(self.gram, border, self.tables(self.u.size), frozen.names, span=(0.0, 0.0))
+        return here.point(np.array(self.piece), self.alpha, self.b).certify().ok
+
+    def tables(self, rows: int) -> Tables:
+        """Return the present polylines of the first `rows` rows: flat where a row is held."""
+        lines = self.model_polylines
+        return Tables(lines.slope.at, lines.corner.at, lines.slope.bend).first(rows)
 
     def mark(self) -> None:
         """Make the present point the base."""
@@ -182,17 +179,6 @@ class Mover(Tracker):
         lines.corner.at[row], lines.corner.rate[row] = np.inf, 0.0
         self.piece[row] = self.side[row] = self.shift[row] = self.lift[row] = 0
         self.alpha[row] = value
-
-    def hold_each(self, rows: Index, values: Array, alphas: bool) -> tuple[Array, Array, Array]:
-        """Take the alpha of each row in turn from the base to its value, and go back each time.
-        Return the response of that row, b, and every alpha if `alphas`.
-
-        If a row cannot be followed, the error has its number (``.row``).
-        """
-        found = self.answers(rows.size, alphas)
-        for job, (row, value) in enumerate(zip(rows.tolist(), values.tolist(), strict=True)):
-            self.follow_one(job, row, value, found)
-        return found
 
     def answers(self, count: int, alphas: bool) -> tuple[Array, Array, Array]:
         """Allocate the results for `count` rows, including every alpha if `alphas`."""
@@ -308,11 +294,11 @@ class Mover(Tracker):
     def _go(self) -> None:
         """Run the compiled code on the move set by `_ask`."""
         self.forget_effort()
-        self.jumping.in_jump = state.FORKING
+        self.jumping.phase = state.FORKING
         try:
             self.run()
         finally:
-            self.jumping.in_jump = state.ON_WAY
+            self.jumping.phase = state.ON_WAY
 
     # ------------------------------------------------------------------ recording
 
@@ -391,8 +377,5 @@ class Mover(Tracker):
         self.go_back()
         self._anew = False
         # Tolerances depend on sizes, which must be measured at the base.
-        self._measure_base()
-
-    def _measure_base(self) -> None:
         product = self.u - self.border @ self.b
         self._measure(float(self.alpha @ product))

@@ -1,4 +1,4 @@
-"""The outcome of a move of a fork."""
+"""The outcome of a move of a fork: the optimum, and the way of the row to it."""
 
 from __future__ import annotations
 
@@ -7,34 +7,20 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import ModelError
 from homotopy.forking.frozen import Frozen
-from homotopy.forking.way import Way
-from homotopy.model import LossModel, NewRow, Predictor
-from homotopy.path import Certificate, Path, Segments, Status
-from homotopy.path.segments import read_only
+from homotopy.forking.tolerances import FORK_TOLERANCES
+from homotopy.model import LossModel, NewRow, as_predictor
+from homotopy.model.polyline import is_free
+from homotopy.path import Certificate, Path, Segments
+from homotopy.path.on_segments import OnSegments
+from homotopy.path.responses import responses_on
+from homotopy.path.segments import offsets, read_only
+from homotopy.path.tolerances import PATH_TOLERANCES
 
-__all__ = ["Moved", "Optimum", "evaluator_of", "one_point"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
-
-def one_point(frozen: Frozen, piece: Index, alpha: Array, b: Array) -> Path:
-    """Return a path of one point."""
-    tables = frozen.tables
-    bent = tables.curvature[np.arange(piece.size), piece // 2] > 0.0
-    active = np.flatnonzero((piece % 2 == 1) | bent)
-    t = frozen.span[0]
-    segments = Segments(
-        *([t], [t]),
-        *([0, active.size], active, alpha[active], alpha[active]),
-        *([b], [b], [0, 0], np.empty(0, np.int64), np.empty(0, np.int64), piece),
-    )
-    frozen.span = (t, t)
-    return Path(frozen, segments, (), Status.COMPLETE, (t, t), {}, problem=frozen.problem())
+__all__ = ["Moved", "Optimum", "Way", "evaluator_of"]
 
 
 def evaluator_of(
@@ -42,12 +28,7 @@ def evaluator_of(
 ) -> Callable[[Array, Array], Array]:
     """Return the decision function at the rows X for many points, as `Predictor.evaluator` does,
     including the contributions of added rows."""
-    if not isinstance(model, Predictor):
-        raise ModelError(
-            f"{type(model).__name__} has no decision function; derive it from homotopy.Predictor "
-            "and write decision_function to evaluate a fork on new data"
-        )
-    own, parts = model.evaluator(X), []
+    own, parts = as_predictor(model, "fork").evaluator(X), []
     for row in added:
         if row.decision is None:
             raise ModelError(
@@ -85,7 +66,7 @@ class Optimum:
     held: dict[int, float]
     _piece: Index = attrs.field(repr=False)
     _names: tuple[str, ...] = attrs.field(repr=False)
-    _frozen: Callable[[], Frozen] = attrs.field(repr=False)
+    _frozen: Callable[..., Frozen] = attrs.field(repr=False)
     _model: LossModel = attrs.field(repr=False)
     _added: tuple[NewRow, ...] = attrs.field(repr=False)
 
@@ -110,10 +91,97 @@ class Optimum:
         named = enumerate(self._names)
         return {name: np.flatnonzero(free & (self._piece == p)) for p, name in named}
 
-    def certify(self, tol: float = 1e-8) -> Certificate:
+    def certify(self, tol: float = PATH_TOLERANCES.proven) -> Certificate:
         """Check the optimality conditions from alpha and the data alone; see `Certificate`."""
-        point = one_point(self._frozen(), self._piece, self.alpha, self.border_multipliers)
+        point = self._frozen().point(self._piece, self.alpha, self.border_multipliers)
         return point.certify(tol)
+
+
+@attrs.frozen(eq=False)
+class Way:
+    """Segments of a way, each linear in the alpha of the row that moves.
+
+    Attributes
+    ----------
+    row : int
+        The row that moves.
+    t : array (q,)
+        Its alpha at each node, in the order of travel.
+    alpha, response : arrays (q, n)
+    border_multipliers : array (q, m)
+    first, last : int arrays (k,)
+        The nodes at which each segment begins and ends.
+    piece : int array (k, n)
+        The pieces on each segment.
+    """
+
+    row: int
+    t: Array
+    alpha: Array
+    response: Array
+    border_multipliers: Array
+    first: Index
+    last: Index
+    piece: Index
+
+    @classmethod
+    def of_nodes(cls, row: int, rows: int, nodes: tuple[Any, ...]) -> Way:
+        """Return the way that ``Walker.walks_recorded`` has recorded, of the first `rows` rows."""
+        t, alpha, u, b, piece = nodes
+        first = np.flatnonzero(np.diff(t))
+        if not first.size:
+            # Nothing moved: one point.
+            first = last = np.zeros(1, np.int64)
+        else:
+            last = first + 1
+        return cls(row, t, alpha[:, :rows], u[:, :rows], b, first, last, piece[first, :rows])
+
+    @classmethod
+    def of_path(cls, row: int, path: Path) -> Way:
+        """Return the way that is recorded as a path."""
+        segments = path.segments
+        count = len(segments)
+        alpha = np.array([end for ends in OnSegments(path).sweep() for end in ends])
+        u = np.stack(responses_on(path, range(count)), axis=1).reshape(alpha.shape)
+        b = np.stack([segments.b_start, segments.b_stop], axis=1).reshape(2 * count, -1)
+        t = np.stack([segments.start, segments.stop], axis=1).ravel()
+        piece = np.array([segments.pieces(k) for k in range(count)])
+        first = 2 * np.arange(count)
+        return cls(row, t, alpha, u, b, first, first + 1, piece)
+
+    def trail(self) -> tuple[Array, Array]:
+        """Return the nodes of the function alpha_row -> u_row; see `Moved.trail`."""
+        ends = np.stack([self.first, self.last], axis=1).ravel()
+        places, own = self.t[ends], self.response[ends, self.row]
+        # A segment usually begins at the point where the previous one ends.
+        near = FORK_TOLERANCES.same * np.abs(own).max(initial=0.0)
+        again = (np.diff(places) == 0.0) & (np.abs(np.diff(own)) <= near)
+        kept = np.concatenate([[True], ~again])
+        kept[-1] = True
+        return places[kept], own[kept]
+
+    def path(self, frozen: Frozen) -> Path:
+        """Return the way as a path of the problem in which alpha_row is t."""
+        every = np.arange(self.piece.shape[1])
+        k, active = np.nonzero(is_free(frozen.tables.curvature, every, self.piece))
+        before = np.vstack([self.piece[:1], self.piece[:-1]])
+        entered, changed = np.nonzero(self.piece != before)
+        count = self.first.size
+        segments = Segments(
+            start=self.t[self.first],
+            stop=self.t[self.last],
+            offset=offsets(k, count),
+            active=active,
+            alpha_start=self.alpha[self.first[k], active],
+            alpha_stop=self.alpha[self.last[k], active],
+            b_start=self.border_multipliers[self.first],
+            b_stop=self.border_multipliers[self.last],
+            event=offsets(entered, count),
+            changed=changed,
+            changed_to=self.piece[entered, changed],
+            first_piece=self.piece[0],
+        )
+        return frozen.path(segments)
 
 
 @attrs.frozen(eq=False)

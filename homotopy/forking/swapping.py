@@ -13,7 +13,7 @@ from homotopy.compilation import PART
 from homotopy.model.polyline import SEAM
 from homotopy.tracker import state
 
-__all__ = ["free", "join", "next_piece", "solve", "switch", "touch"]
+__all__ = ["bounds", "free", "join", "next_piece", "solve", "switch", "touch"]
 
 
 # ------------------------------------------------------------------ pieces

@@ -13,16 +13,15 @@ moved, and serve every row that is moved after that (`homotopy.forking.walking`)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.lapack import dpotrs
 
+from homotopy.arrays import Array, Index
 from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.forking.walk import Lines, Point, Walk, no_nodes, no_steps, no_swap
-from homotopy.forking.walking import walk_rows
+from homotopy.forking.walking import bound_base, walk_rows
 from homotopy.tracker import state
 from homotopy.tracker.tolerances import EPS
 
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from homotopy.forking.walker import Walker
 
 __all__ = ["Tableau"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class Tableau:
@@ -92,7 +88,7 @@ class Tableau:
         x = np.where(basic, base.u + diagonal * base.alpha, base.alpha)
         near_u = tol.near * mover.size_of_u() + fence.root * mover.sizes.noise
         near_a = tol.near * mover.usual_alpha()
-        low, high = bounds_of(slope, bend, corner, base.piece, basic)
+        low, high = np.empty((2, n))
         point = Point(z, x, low, high, np.array(base.piece), moves)
         self.coin = np.random.default_rng(0).choice([-1.0, 1.0], size=n)
         signs = np.zeros(n)
@@ -110,7 +106,7 @@ class Tableau:
         steps.sum_off = own.summed * float(np.mean(near_u))
         solved = tol.proof.equation * EPS * np.sqrt(1.0 + self.active.size + m)
         steps.border_off, steps.sum_terms = tol.proof.balance * solved, solved
-        return Walk(
+        walk = Walk(
             columns=np.empty((most, n + m)),
             slot=np.full(n, -1),
             dz=np.zeros(n + m),
@@ -122,6 +118,8 @@ class Tableau:
             nodes=no_nodes(n, m, 0),
             steps=steps,
         )
+        bound_base(walk)
+        return walk
 
     # ------------------------------------------------------------------ columns
 
@@ -240,16 +238,6 @@ class Tableau:
             time[moving] = gap[moving] / np.abs(dz[moving])
         return absent[np.argpartition(time, most)[:most]]
 
-    def go(self, row: int, value: float, pause: Callable[[], None]) -> int:
-        """Walk one row; return what it has come to."""
-        rows, values = np.array([row]), np.array([value])
-        found = np.zeros(1), np.zeros((1, self.border.shape[1])), np.zeros((0, 0))
-        code = state.PAUSE
-        while code == state.PAUSE:
-            code, _ = self.run(rows, values, 0, found)
-            pause()
-        return code
-
     def cannot_balance(self, row: int, value: float, target: Array) -> bool:
         """Whether the direction in which b slid last proves that ``B^T alpha = target`` has no
         solution with that alpha of `row`: no alphas on their polylines reach the sum."""
@@ -291,23 +279,3 @@ class Tableau:
         if self.slanted:
             u -= np.where(basic, self.walk.lines.diagonal * own, 0.0)
         return alpha, u, z[..., n:].copy()
-
-
-def bounds_of(
-    slope: Array, bend: Array, corner: Array, piece: Index, basic: npt.NDArray[np.bool_]
-) -> tuple[Array, Array]:
-    """Return the bounds of what moves on each piece, as `walking.bounds` does."""
-    n, j = np.arange(piece.size), piece // 2
-    wide = np.column_stack([np.full(n.size, -np.inf), corner, np.full(n.size, np.inf)])
-    low, high = wide[n, j], wide[n, j + 1]
-    low[low == np.inf], high[high == -np.inf] = -np.inf, np.inf
-    some = np.flatnonzero((piece % 2 == 0) & (bend[n, j] > 0.0))
-    at, own = slope[some, j[some]], bend[some, j[some]]
-    low[some], high[some] = at - own * high[some], at - own * low[some]
-    knot = np.flatnonzero(piece % 2 == 1)
-    at = corner[knot, j[knot]]
-    top, bottom = slope[knot, j[knot]].copy(), slope[knot, j[knot] + 1].copy()
-    for ends, k in ((top, j[knot]), (bottom, j[knot] + 1)):
-        ends -= bend[knot, k] * at
-    low[knot], high[knot] = np.where(basic[knot], bottom, at), np.where(basic[knot], top, at)
-    return low, high

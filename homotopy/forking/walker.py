@@ -10,18 +10,16 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
+from homotopy.forking.frozen import Frozen
 from homotopy.forking.mover import Mover
 from homotopy.forking.tableau import Tableau
 from homotopy.forking.tolerances import FORK_TOLERANCES
-from homotopy.model import Problem
 from homotopy.tracker import Failure, Kind, state
 
 __all__ = ["Ahead", "Walker"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 Found = tuple[Array, Array, Array]
 
 
@@ -49,7 +47,7 @@ class Walker(Mover):
     """
 
     def __init__(
-        self, problem: Problem, piece: Index, alpha: Array, b: Array, own_rows: int | None = None
+        self, frozen: Frozen, piece: Index, alpha: Array, b: Array, own_rows: int | None = None
     ) -> None:
         self.ahead: Ahead | None = None
         # Whether the tracker has left the base, and single moves so far.
@@ -57,7 +55,7 @@ class Walker(Mover):
         # The tableau of a base, and the array by which that base is known.
         self._table: tuple[Any, Tableau | None] = (None, None)
         self._written: set[int] = set()
-        super().__init__(problem, piece, alpha, b)
+        super().__init__(frozen, piece, alpha, b)
         self.own_rows = self.u.size if own_rows is None else own_rows
 
     # ------------------------------------------------------------------ the tableau
@@ -82,12 +80,17 @@ class Walker(Mover):
         if table is not None and self._table[0] is self.base.u and not self._away:
             self._write_into(table, row)
 
-    def _pause(self) -> None:
-        table = self._table[1]
-        assert table is not None
-        table.walk.steps.left = self.tolerances.pauses.burst
-        if self.pulse is not None:
-            self.pulse()
+    def _walk(
+        self, table: Tableau, rows: Index, values: Array, job: int, found: Found
+    ) -> tuple[int, int]:
+        """Walk from row number `job` on; return what it has come to, and for which row."""
+        code = state.PAUSE
+        while code == state.PAUSE:
+            table.walk.steps.left = self.tolerances.pauses.burst
+            if self.pulse is not None:
+                self.pulse()
+            code, job = table.run(rows, values, job, found)
+        return code, job
 
     # ------------------------------------------------------------------ moves
 
@@ -106,8 +109,8 @@ class Walker(Mover):
         table = self._pays(row)
         if table is None:
             return False
-        self._pause()
-        code = table.go(row, value, self._pause)
+        one = np.array([row]), np.array([value])
+        code, _ = self._walk(table, *one, 0, self.answers(1, False))
         if code == state.UNBALANCED and table.cannot_balance(row, value, self.problem.target0):
             failure = Failure(
                 f"no optimum exists for alpha[{row}]={value:.17g}: the border equations cannot be "
@@ -179,18 +182,21 @@ class Walker(Mover):
     # ------------------------------------------------------------------ many rows
 
     def hold_each(self, rows: Index, values: Array, alphas: bool) -> Found:
-        table = self.tableau()
-        if table is None:
-            return super().hold_each(rows, values, alphas)
-        found = self.answers(rows.size, alphas)
-        table.prepare(rows)
-        job = 0
+        """Take the alpha of each row in turn from the base to its value, and go back each time.
+        Return the response of that row, b, and every alpha if `alphas`.
+
+        If a row cannot be followed, the error has its number (``.row``).
+        """
+        found, table, job = self.answers(rows.size, alphas), self.tableau(), 0
+        if table is not None:
+            table.prepare(rows)
         while job < rows.size:
-            self._pause()
-            code, job = table.run(rows, values, job, found)
-            if code in (state.STUCK, state.UNBALANCED):
-                self.follow_one(job, int(rows[job]), float(values[job]), found)
-                job += 1
+            if table is not None:
+                code, job = self._walk(table, rows, values, job, found)
+                if code == state.ARRIVED:
+                    break
+            self.follow_one(job, int(rows[job]), float(values[job]), found)
+            job += 1
         return found
 
     def from_here(self, rows: Index, values: Array, alphas: bool) -> Found:

@@ -29,10 +29,10 @@ import numpy as np
 from numba import njit
 
 from homotopy.compilation import FAST, OUTER, PART, by_reference, protect
-from homotopy.forking.swapping import free, join, next_piece, solve, switch, touch
+from homotopy.forking.swapping import bounds, free, join, next_piece, solve, switch, touch
 from homotopy.tracker import state
 
-__all__ = ["walk_rows"]
+__all__ = ["bound_base", "walk_rows"]
 
 
 # ------------------------------------------------------------------ a step
@@ -47,13 +47,8 @@ def add_column(column, weight, out):  # type: ignore[no-untyped-def]
 @njit(**PART, fastmath=FAST)
 def add_columns(walk, count):  # type: ignore[no-untyped-def]
     """Add the columns of P times their rates to z', four at a time."""
-    out, columns, slot, inside, rate = (
-        walk.dz,
-        walk.columns,
-        walk.slot,
-        walk.swapped.inside,
-        walk.swapped.rate,
-    )
+    out, columns, slot = walk.dz, walk.columns, walk.slot
+    inside, rate = walk.swapped.inside, walk.swapped.rate
     whole = count - count % 4
     for r in range(0, whole, 4):
         a, b, c, d = rate[r], rate[r + 1], rate[r + 2], rate[r + 3]
@@ -225,30 +220,22 @@ def note_node(walk):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def begin(walk):  # type: ignore[no-untyped-def]
     """Go back to the base and take the row off its polyline; return False if that is doubtful."""
-    steps = walk.steps[0]
+    steps, now, base = walk.steps[0], walk.now, walk.base
     for q in range(steps.touched):
         k = walk.touched[q]
-        walk.now.x[k], walk.now.piece[k], walk.now.moves[k] = (
-            walk.base.x[k],
-            walk.base.piece[k],
-            walk.base.moves[k],
-        )
-        walk.now.low[k], walk.now.high[k], walk.swapped.place[k] = (
-            walk.base.low[k],
-            walk.base.high[k],
-            -1,
-        )
-    for k in range(walk.now.z.size):
-        walk.now.z[k] = walk.base.z[k]
+        now.x[k], now.piece[k], now.moves[k] = base.x[k], base.piece[k], base.moves[k]
+        now.low[k], now.high[k], walk.swapped.place[k] = base.low[k], base.high[k], -1
+    for k in range(now.z.size):
+        now.z[k] = base.z[k]
     row = steps.row
-    based = walk.base.moves[row]
-    steps.t = walk.now.z[row] if based else walk.now.x[row]
+    based = base.moves[row]
+    steps.t = now.z[row] if based else now.x[row]
     steps.sign = 1.0 if steps.stop > steps.t else -1.0
     steps.touched = steps.changed = steps.count = steps.nodes = steps.loose = 0
     steps.begun = 1
     touch(walk, row)
     free(walk, row)
-    walk.now.piece[row] = walk.now.moves[row] = 0
+    now.piece[row] = now.moves[row] = 0
     return note_node(walk) and (not based or join(walk, row, 0.0, False) == state.GO)
 
 
@@ -376,6 +363,15 @@ def walk_rows(walk, rows, values, job, found_u, found_b, found_alpha):  # type: 
     """Move each row in turn, beginning with number `job`, from the base to its value.  Return what
     it has come to, and for which row."""
     return walk_on(by_reference(walk), rows, values, job, found_u, found_b, found_alpha)
+
+
+@njit(**OUTER)
+def bound_base(walk):  # type: ignore[no-untyped-def]
+    """Write the bounds of what moves at the base."""
+    for k in range(walk.base.x.size):
+        low, high = bounds(walk, k)
+        walk.base.low[k], walk.base.high[k] = low, high
+        walk.now.low[k], walk.now.high[k] = low, high
 
 
 protect(globals())

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Gram"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+from homotopy.arrays import Array, Index
 
 
 class Gram(ABC):

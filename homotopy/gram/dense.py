@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import DataError
 from homotopy.gram.base import Gram
 from homotopy.gram.products import weighted_rows
-
-__all__ = ["DenseGram"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
-# A matrix is symmetric if its asymmetry is at most this fraction of its largest entry.
-SYMMETRIC = 1e-8
+from homotopy.gram.tolerances import GRAM_TOLERANCES
 
 
 class DenseGram(Gram):
@@ -48,7 +42,7 @@ class DenseGram(Gram):
         if not np.all(np.isfinite(self._matrix)):
             raise DataError("DenseGram: the matrix holds values that are not finite")
         off = float(np.abs(self._matrix - self._matrix.T).max(initial=0.0))
-        if off > SYMMETRIC * float(np.abs(self._matrix).max(initial=0.0)):
+        if off > GRAM_TOLERANCES.symmetric * float(np.abs(self._matrix).max(initial=0.0)):
             raise DataError(
                 f"DenseGram: the matrix is not symmetric (entries differ by {off:.3g}); "
                 "use (Q + Q.T) / 2 if that is meant"

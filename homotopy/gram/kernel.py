@@ -6,7 +6,7 @@ stored, so nothing else may add or evict them.  On the other hand, a column that
 computed should not be computed again by the next, for another C, say.
 
 So each `Problem` has its own view, which starts empty and evicts columns by its own bookkeeping
-(`_Held`).  All views of one thread share one store (`_Store`), which computes missing columns.
+(`_View`).  All views of one thread share one store (`_Store`), which computes missing columns.
 If another view needed the space (a trace inside the callback of a trace), evicted columns are
 restored before they are read.  Threads share no mutable state.
 """
@@ -21,27 +21,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import DataError
 from homotopy.gram.base import Gram
 from homotopy.gram.products import weighted_rows
+from homotopy.gram.tolerances import GRAM_TOLERANCES
 
-__all__ = ["MEMORY", "KernelGram", "with_rows"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 Columns = Callable[[Index], Array]
 
-# Default size of the column cache of a kernel, in megabytes.
-MEMORY = 2000.0
+MEMORY = GRAM_TOLERANCES.memory
+BATCH = GRAM_TOLERANCES.batch
 NONE: Index = np.empty(0, dtype=np.int64)
-# Columns computed in one call; a multiple of four, as rows are summed in fours.
-BATCH = 256
-# Products with no more vectors than this are summed from the rows where they are stored: copying
-# these would take longer.
-FEW_VECTORS = 4
 
 
-class _Held:
+class _View:
     """The columns of one view in one thread: their slots in the store, and when each was last
     used."""
 
@@ -64,11 +57,12 @@ class _Held:
         missing = np.unique(missing)
         over = self.count + missing.size - self.most
         if over > 0:
-            idle = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
-            if idle.size < over:
-                # All are in use at the same time: keep them, whatever the memory limit.
-                self.most += min(max(over - idle.size, self.most // 4), self.slot.size - self.most)
-            self.lose(idle[np.argsort(self.stamp[idle], kind="stable")[:over]])
+            evictable = np.flatnonzero((self.slot >= 0) & (self.stamp < self.clock))
+            if evictable.size < over:
+                # All are in use at the same time: keep them in spite of the memory limit.
+                more = max(over - evictable.size, self.most // 4)
+                self.most += min(more, self.slot.size - self.most)
+            self.lose(evictable[np.argsort(self.stamp[evictable], kind="stable")[:over]])
         return missing
 
     def lose(self, index: Index) -> None:
@@ -88,13 +82,13 @@ class _Store:
         self.stamp = np.zeros(most, dtype=np.int64)
         self.place = np.full(size, -1, dtype=np.int64)
         self.used = self.clock = 0
-        self.views: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self.views: weakref.WeakSet[_View] = weakref.WeakSet()
 
-    def bring(self, missing: Index, held: _Held) -> None:
-        """Add the columns `missing` to `held`; compute those that the store lacks."""
+    def bring(self, missing: Index, view: _View) -> None:
+        """Add the columns `missing` to `view`; compute those that the store lacks."""
         absent = missing[self.place[missing] < 0]
         if absent.size:
-            place = self._room(absent.size, held, missing)
+            place = self._room(absent.size, view, missing)
             for k in range(0, absent.size, BATCH):
                 part = slice(k, k + BATCH)
                 self.rows[place[part]] = self.compute(absent[part])
@@ -105,25 +99,25 @@ class _Store:
             self.used = max(self.used, int(place.max()) + 1)
         self.clock += 1
         self.stamp[self.place[missing]] = self.clock
-        held.slot[missing] = self.place[missing]
-        held.count += missing.size
+        view.slot[missing] = self.place[missing]
+        view.count += missing.size
 
-    def _room(self, count: int, held: _Held, missing: Index) -> Index:
+    def _room(self, count: int, view: _View, missing: Index) -> Index:
         """Return places for `count` columns: free ones, then the oldest ones of other views."""
         free = np.flatnonzero(self.owner < 0)[:count]
         if free.size == count:
             return free
         busy = self.owner < 0
-        busy[held.slot[held.slot >= 0]] = True
+        busy[view.slot[view.slot >= 0]] = True
         there = self.place[missing]
         busy[there[there >= 0]] = True
-        idle = np.flatnonzero(~busy)
-        oldest = idle[np.argsort(self.stamp[idle], kind="stable")[: count - free.size]]
+        evictable = np.flatnonzero(~busy)
+        oldest = evictable[np.argsort(self.stamp[evictable], kind="stable")[: count - free.size]]
         self._give_up(oldest)
         place = np.concatenate([free, oldest])
         if place.size < count:
             first = self.owner.size
-            self._extend(max(held.most, first + count - place.size) - first)
+            self._extend(max(view.most, first + count - place.size) - first)
             place = np.concatenate([place, np.arange(first, first + count - place.size)])
         return place
 
@@ -193,30 +187,30 @@ class KernelGram(Gram):
         if isinstance(memory, str) or np.ndim(memory) or not memory > 0.0:
             raise DataError(f"KernelGram: memory must be a positive number of MB, got {memory!r}")
         self._most = int(np.clip(memory * 1e6 / (8.0 * max(self.size, 1)), 1, self.size))
-        self._stores, self._held = threading.local(), threading.local()
+        self._stores, self._views = threading.local(), threading.local()
 
     def view(self) -> Self:
         """Return the same Q with no column requested yet; views share computed columns."""
         other = object.__new__(type(self))
-        other.__dict__ |= self.__dict__ | {"_held": threading.local()}
+        other.__dict__ |= self.__dict__ | {"_views": threading.local()}
         return other
 
     def __getstate__(self) -> dict[str, Any]:
         # Columns are not pickled.
-        return {k: v for k, v in self.__dict__.items() if k not in ("_stores", "_held")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_stores", "_views")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"_stores": threading.local(), "_held": threading.local()}
+        self.__dict__ |= state | {"_stores": threading.local(), "_views": threading.local()}
 
-    def _here(self) -> tuple[_Store, _Held]:
+    def _of_this_thread(self) -> tuple[_Store, _View]:
         """Return the store and the view of this thread."""
-        held: _Held | None = getattr(self._held, "held", None)
-        if held is None:
+        view: _View | None = getattr(self._views, "view", None)
+        if view is None:
             if not hasattr(self._stores, "store"):
                 self._stores.store = _Store(self._compute, self.size, self._most)
-            held = self._held.held = _Held(self.size, self._most)
-            self._stores.store.views.add(held)
-        return self._stores.store, held
+            view = self._views.view = _View(self.size, self._most)
+            self._stores.store.views.add(view)
+        return self._stores.store, view
 
     @property
     def sizes(self) -> Array:
@@ -226,78 +220,79 @@ class KernelGram(Gram):
         return self._inputs
 
     def rows(self) -> tuple[Array, Index]:
-        store, held = self._here()
-        if held.taken.size:
-            taken, held.taken = held.taken, NONE
+        store, view = self._of_this_thread()
+        if view.taken.size:
+            taken, view.taken = view.taken, NONE
             self._fetch(taken)
-        return store.rows, held.slot
+        return store.rows, view.slot
 
     def fetch(self, index: Index, keep: Index | None = None) -> None:
         self.rows()
         self._fetch(index, keep)
 
     def _fetch(self, index: Index, keep: Index | None = None) -> None:
-        store, held = self._here()
-        missing = held.missing(index, keep)
+        store, view = self._of_this_thread()
+        missing = view.missing(index, keep)
         if missing.size:
-            store.bring(missing, held)
+            store.bring(missing, view)
 
     def held(self) -> dict[str, Index]:
-        _, held = self._here()
+        _, view = self._of_this_thread()
         return {
-            "index": np.flatnonzero(held.slot >= 0),
-            "stamp": held.stamp,
-            "taken": held.taken,
-            "numbers": np.array([held.most, held.clock]),
+            "index": np.flatnonzero(view.slot >= 0),
+            "stamp": view.stamp,
+            "taken": view.taken,
+            "most": np.array([view.most]),
+            "clock": np.array([view.clock]),
         }
 
     def hold(self, held: Mapping[str, Index]) -> None:
         index, taken, stamp = held["index"], held["taken"], held["stamp"]
-        most, clock = held["numbers"].tolist()
+        most, clock = held["most"].item(), held["clock"].item()
         every = np.concatenate([index, taken])
         if np.any((every < 0) | (every >= self.size)) or np.any(np.diff(index) <= 0):
             raise ValueError("the columns held are not columns of Q")
         if stamp.shape != (self.size,) or not index.size <= most <= self.size:
             raise ValueError(f"{index.size} columns are held where there is room for {most}")
-        store, here = self._here()
-        here.lose(np.flatnonzero(here.slot >= 0))
-        here.stamp[:], here.taken = stamp, taken.copy()
-        here.most, here.clock = most, clock
-        store.bring(index, here)
+        store, view = self._of_this_thread()
+        view.lose(np.flatnonzero(view.slot >= 0))
+        view.stamp[:], view.taken = stamp, taken.copy()
+        view.most, view.clock = most, clock
+        store.bring(index, view)
 
     def column(self, i: int) -> Array:
         self._fetch(np.array([i]))
-        store, held = self._here()
-        row: Array = store.rows[held.slot[i]]
+        store, view = self._of_this_thread()
+        row: Array = store.rows[view.slot[i]]
         return row
 
     def block(self, rows: Index, columns: Index) -> Array:
-        store, held = self._here()
+        store, view = self._of_this_thread()
         if rows.size < columns.size:
-            there = held.slot[columns]
-            if rows.size == 1 and held.slot[rows[0]] < 0 and np.all(there >= 0):
+            there = view.slot[columns]
+            if rows.size == 1 and view.slot[rows[0]] < 0 and np.all(there >= 0):
                 # One row against stored columns: its own column is not needed.
                 return np.asarray(store.rows[there, rows[0]])[None, :]
             self._fetch(rows)
-            return store.rows[np.ix_(held.slot[rows], columns)]
-        if columns.size > held.most:
+            return store.rows[np.ix_(view.slot[rows], columns)]
+        if columns.size > view.most:
             # More columns than fit: compute them without storing.
             out = np.empty((rows.size, columns.size))
             for k in range(0, columns.size, BATCH):
                 out[:, k : k + BATCH] = store.gather(columns[k : k + BATCH])[:, rows].T
             return out
         self._fetch(columns)
-        return store.rows[np.ix_(held.slot[columns], rows)].T
+        return store.rows[np.ix_(view.slot[columns], rows)].T
 
     def combine(self, index: Index, weights: Array) -> Array:
         out = np.zeros(self.size)
-        store, held = self._here()
+        store, view = self._of_this_thread()
         for k in range(0, index.size, BATCH):
             part = index[k : k + BATCH]
-            absent = np.count_nonzero(held.slot[part] < 0)
-            if held.count + absent <= held.most:
+            absent = np.count_nonzero(view.slot[part] < 0)
+            if view.count + absent <= view.most:
                 self._fetch(part)
-                rows, slot = store.rows, held.slot[part]
+                rows, slot = store.rows, view.slot[part]
             else:
                 rows, slot = store.gather(part), np.arange(part.size)
             # Sum in the same order wherever the rows are stored, so that results are reproducible.
@@ -306,12 +301,13 @@ class KernelGram(Gram):
 
     def matmat(self, alphas: Array) -> Array:
         index = np.flatnonzero(np.any(alphas != 0.0, axis=1))
-        store, _ = self._here()
+        store, _ = self._of_this_thread()
         columns = alphas.shape[1]
-        out = np.zeros((self.size, columns) if columns > FEW_VECTORS else (columns, self.size))
+        gathered = columns > GRAM_TOLERANCES.in_place
+        out = np.zeros((self.size, columns) if gathered else (columns, self.size))
         for k in range(0, index.size, BATCH):
             part = index[k : k + BATCH]
-            if columns > FEW_VECTORS:
+            if gathered:
                 out += store.gather(part).T @ alphas[part]
                 continue
             rows, slot = store.rows, store.place[part]
@@ -319,7 +315,7 @@ class KernelGram(Gram):
                 rows, slot = store.gather(part), np.arange(part.size)
             for total, weights in zip(out, np.ascontiguousarray(alphas[part].T), strict=True):
                 weighted_rows(rows, slot, weights, total)
-        return out if columns > FEW_VECTORS else out.T
+        return out if gathered else out.T
 
 
 def with_rows(gram: Gram) -> Gram:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import DataError
 from homotopy.gram.base import Gram
-
-__all__ = ["LinearGram"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class LinearGram(Gram):

@@ -4,7 +4,7 @@ from homotopy.model.affine import Affine
 from homotopy.model.loss_model import LossModel
 from homotopy.model.new_row import NewRow
 from homotopy.model.polyline import Jump, Knot, Polylines, Slope, Snapshot
-from homotopy.model.predictor import Predictor
+from homotopy.model.predictor import Predictor, as_predictor
 from homotopy.model.problem import Problem
 from homotopy.model.residual import Residual
 
@@ -20,4 +20,5 @@ __all__ = [
     "Residual",
     "Slope",
     "Snapshot",
+    "as_predictor",
 ]

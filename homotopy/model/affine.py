@@ -15,11 +15,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.errors import ModelError
 
 __all__ = ["Affine", "cannot_hold"]
-
-Array = npt.NDArray[np.float64]
 
 
 def _as_array(value: Any) -> Array:
@@ -57,7 +56,7 @@ class Affine:
             return value
         if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
             value = np.asarray(value)  # a column of a table
-        if isinstance(value, np.ndarray | list | tuple) and _holds_affine(value):
+        if _holds_affine(value):
             return _gathered(np.asarray(_listed(value), dtype=object))
         return cls(value, 0.0)
 
@@ -330,11 +329,9 @@ _MOVING = (
 def _holds_affine(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype == object and any(isinstance(v, Affine) for v in value.flat)
-    return any(isinstance(v, Affine) or _holds_affine_in(v) for v in value)
-
-
-def _holds_affine_in(value: Any) -> bool:
-    return isinstance(value, np.ndarray | list | tuple) and _holds_affine(value)
+    if isinstance(value, list | tuple):
+        return any(map(_holds_affine, value))
+    return isinstance(value, Affine)
 
 
 def _listed(value: Any) -> Any:

@@ -10,17 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from homotopy.arrays import Array, Index
 from homotopy.gram import Gram
 from homotopy.model.polyline import Jump, Knot, Slope
 from homotopy.model.residual import Residual
-
-__all__ = ["LossModel"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class LossModel(ABC):

@@ -7,13 +7,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.model.polyline import Jump, Knot, Slope
-
-__all__ = ["NewRow"]
-
-Array = npt.NDArray[np.float64]
 
 
 @attrs.frozen(eq=False)

@@ -20,13 +20,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.errors import ModelError
 from homotopy.model.affine import Affine
 from homotopy.model.tolerances import MODEL_TOLERANCES
 
-__all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot"]
+__all__ = ["JUMP", "KNOT", "SEAM", "Jump", "Knot", "Polylines", "Slope", "Snapshot", "is_free"]
 
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 KNOT, SEAM, JUMP = 0, 1, 2
@@ -114,7 +114,7 @@ class Snapshot:
             low = high
         return total
 
-    def lowest(self) -> tuple[Array, npt.NDArray[np.bool_]]:
+    def lowest(self) -> tuple[Array, Bools]:
         """Return the first response that minimises each loss, and whether there is one.
 
         For a loss that decreases without bound the response is the last corner on that side.
@@ -151,17 +151,24 @@ class Snapshot:
             place = np.where(falls & known[count, corner], self.corner[count, corner], place)
         return place, ~(falls_left | falls_right)
 
-    def branches(self, u: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def branches(self, u: Array) -> tuple[Index, Index]:
         """Return the first and last slope of the convex branch around each response; a response
         exactly on a jump counts as left of it."""
-        n, k = self.corner.shape
-        first, last = np.zeros(n, np.int64), np.full(n, k)
-        for j in np.flatnonzero((self.kind == JUMP).any(axis=0)).tolist():
-            jump = self.kind[:, j] == JUMP
-            right = jump & (u > self.corner[:, j])
-            first[right] = j + 1
-            last[jump & ~right & (last == k)] = j
+        return self.branches_beside(self.kind == JUMP, u[:, None] > self.corner)
+
+    @staticmethod
+    def branches_beside(jump: Bools, right: Bools) -> tuple[Index, Index]:
+        """Return the same for the branches right of the jumps (n, K) at which `right` is true, and
+        left of the others."""
+        corner, k = np.arange(jump.shape[1]), jump.shape[1]
+        first = np.where(jump & right, corner + 1, 0).max(axis=1, initial=0)
+        last = np.where(jump & ~right, corner, k).min(axis=1, initial=k)
         return first, last
+
+
+def is_free(curvature: Array, rows: Any, piece: Any) -> Bools:
+    """Return which coordinates move alpha on their `piece`: those on knots and slanted slopes."""
+    return np.asarray((piece % 2 == 1) | (curvature[rows, piece // 2] > 0.0))
 
 
 def _per_coordinate(value: Any, n: int, what: str) -> tuple[Array, Array]:
@@ -224,7 +231,7 @@ class Polylines:
     """
 
     names: tuple[str | None, ...]
-    jump: npt.NDArray[np.bool_]
+    jump: Bools
     slope0: Array
     slope1: Array
     corner0: Array
@@ -283,6 +290,11 @@ class Polylines:
     def size(self) -> int:
         """The number of coordinates n."""
         return int(self.slope0.shape[0])
+
+    @property
+    def passed(self) -> Index:
+        """The number of jumps left of each slope: coordinates on one branch have the same."""
+        return np.concatenate([[0], np.cumsum(self.jump)])
 
     def flat(self, rows: Any, piece: Any) -> tuple[Array, Array]:
         """Return alpha on flat slopes as ``level + rate * t``; 0 for `rows` on other pieces."""
@@ -367,7 +379,7 @@ class Polylines:
 
 
 def _in_order(corner: Array) -> bool:
-    """Whether no corner is left of the one before it (nor is any of them not a number)."""
+    """Whether corners are in order and none is NaN."""
     return bool((corner[:, 1:] >= corner[:, :-1]).all())
 
 

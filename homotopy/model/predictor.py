@@ -7,15 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.errors import DataError, ModelError
 from homotopy.model.loss_model import LossModel
 from homotopy.model.new_row import NewRow
-
-__all__ = ["Predictor"]
-
-Array = npt.NDArray[np.float64]
 
 
 class Predictor(LossModel):
@@ -78,3 +74,13 @@ class Predictor(LossModel):
             i = int(np.flatnonzero(~np.isfinite(target))[0])
             raise DataError(f"{name}: held-out target {i} is {target[i]}; targets must be finite")
         return target
+
+
+def as_predictor(model: LossModel, what: str) -> Predictor:
+    """Return `model`, which must be a `Predictor` for `what` to be evaluated on new data."""
+    if not isinstance(model, Predictor):
+        raise ModelError(
+            f"{type(model).__name__} has no decision function; derive it from homotopy.Predictor "
+            f"and write decision_function to evaluate a {what} on new data"
+        )
+    return model

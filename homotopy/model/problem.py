@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import ModelError
 from homotopy.gram import Gram, with_rows
 from homotopy.model.affine import Affine, cannot_hold
@@ -15,11 +16,7 @@ from homotopy.model.loss_model import LossModel
 from homotopy.model.polyline import Polylines
 from homotopy.model.tolerances import MODEL_TOLERANCES
 
-__all__ = ["Problem"]
-
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -55,40 +52,27 @@ class Problem:
                 f"{name}: the diagonal of gram must be finite and not negative; a quadratic form "
                 "must be positive semidefinite (or say DenseGram(..., semidefinite=False))"
             )
-        start, stop = _span(model, name)
         if model.unknown not in ("w", "alpha"):
             raise ModelError(f"{name}: unknown must be 'w' or 'alpha', got {model.unknown!r}")
         border = _border(model.border, n, name)
-        m = border.shape[1]
-        target = _target(model.border_target, m, name)
-        polylines = Polylines.compile(_symbolic(model), n)
-        polylines.check(start, stop)
+        moving = _moving_parts(model, border.shape)
+        polylines, start = moving["polylines"], moving["start"]
         if not gram.semidefinite and (model.unknown != "alpha" or polylines.jump.any()):
             raise ModelError(
                 f"{name}: gram is not positive semidefinite, which needs a model that is minimised "
                 "over alpha (unknown = 'alpha') and whose polylines fall everywhere (no Jump)"
             )
-        _check_losses(model, stop, n, name)
-        moving = np.any(polylines.slope1) or np.any(polylines.corner1[:, ~polylines.jump])
-        if not np.isfinite(start) and (moving or np.any(target.rate)):
+        moves = np.any(polylines.slope1) or np.any(polylines.corner1[:, ~polylines.jump])
+        if not np.isfinite(start) and (moves or np.any(moving["target1"])):
             raise ModelError(
                 f"{name}: span starts at {start:g} but slopes, knots or border_target move with "
                 f"{model.parameter}; an infinite start needs a model where only jumps move"
             )
-        return cls(
-            model=model,
-            gram=with_rows(gram),
-            border=border,
-            target0=np.array(np.broadcast_to(target.const, (m,))),
-            target1=np.array(np.broadcast_to(target.rate, (m,))),
-            polylines=polylines,
-            start=start,
-            stop=stop,
-        )
+        return cls(model=model, gram=with_rows(gram), border=border, **moving)
 
     def moved(self, model: LossModel) -> Problem | None:
-        """`model` compiled with the quadratic form and the border of this problem, which it must
-        share (the very same objects), and with pieces of the same names; None where it does not."""
+        """Return `model` compiled with this problem's gram and border (which it must share), or
+        None; pieces must have the same names, and the start must be finite."""
         own = self.model
         if (
             type(model) is not type(own)
@@ -97,24 +81,10 @@ class Problem:
             or model.unknown != own.unknown
         ):
             return None
-        name, (n, m) = type(model).__name__, self.border.shape
-        start, stop = _span(model, name)
-        target = _target(model.border_target, m, name)
-        polylines = Polylines.compile(_symbolic(model), n)
-        if polylines.names != self.polylines.names or not np.isfinite(start):
+        moving = _moving_parts(model, self.border.shape)
+        if moving["polylines"].names != self.polylines.names or not np.isfinite(moving["start"]):
             return None
-        polylines.check(start, stop)
-        _check_losses(model, stop, n, name)
-        return Problem(
-            model=model,
-            gram=self.gram,
-            border=self.border,
-            target0=np.array(np.broadcast_to(target.const, (m,))),
-            target1=np.array(np.broadcast_to(target.rate, (m,))),
-            polylines=polylines,
-            start=start,
-            stop=stop,
-        )
+        return attrs.evolve(self, model=model, **moving)
 
     def kinds_within(self, start: float, stop: float) -> Codes:
         """Return the kind of each corner strictly between two t (or at t, if they are equal)."""
@@ -166,6 +136,15 @@ class Problem:
         origin[rows] = corner[rows, columns]
         return origin
 
+    def response(self, alpha: Array, b: Array) -> Array:
+        """Return ``u = Q alpha + B b``: one row for each row of alpha, if there are several."""
+        if alpha.ndim == 1:
+            return np.asarray(self.gram.matvec(alpha) + self.border @ b)
+        rows = alpha.reshape(-1, self.gram.size)
+        along = self.gram.matmat(np.ascontiguousarray(rows.T)).T
+        u = along + b.reshape(rows.shape[0], self.border.shape[1]) @ self.border.T
+        return np.asarray(u).reshape(alpha.shape)
+
     def objective(self, t: float, alpha: Array, b: Array, u: Array) -> float:
         """Return ``1/2 |w|^2 + sum_i L_i(u_i; t) + e^T b`` with ``|w|^2 = alpha^T (u - B b)``, or
         its negative, the objective in alpha, if alpha is the unknown."""
@@ -184,6 +163,24 @@ class Problem:
         if self.model.unknown == "alpha" or self.model.loss_origin(t) is not None:
             return np.empty(0, np.int64)
         return np.flatnonzero(~self.polylines.at(t).lowest()[1])
+
+
+def _moving_parts(model: LossModel, shape: tuple[int, int]) -> dict[str, Any]:
+    """Return, checked, what may differ between models that share their gram and a border of this
+    shape: the span, the border target and the polylines."""
+    name, (n, m) = type(model).__name__, shape
+    start, stop = _span(model, name)
+    target0, target1 = _target(model.border_target, m, name)
+    polylines = Polylines.compile(_symbolic(model), n)
+    polylines.check(start, stop)
+    _check_losses(model, stop, n, name)
+    return {
+        "start": start,
+        "stop": stop,
+        "target0": target0,
+        "target1": target1,
+        "polylines": polylines,
+    }
 
 
 def _symbolic(model: LossModel) -> Any:
@@ -225,7 +222,8 @@ def _span(model: LossModel, name: str) -> tuple[float, float]:
     return start, stop
 
 
-def _target(given: Any, m: int, name: str) -> Affine:
+def _target(given: Any, m: int, name: str) -> tuple[Array, Array]:
+    """Return the constants and the rates of e."""
     try:
         target = Affine.of(given)
     except ModelError:
@@ -240,7 +238,8 @@ def _target(given: Any, m: int, name: str) -> Affine:
             )
     if not m and (np.any(target.const) or target.moves):
         raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
-    return target
+    const, rate = (np.array(np.broadcast_to(v, (m,))) for v in (target.const, target.rate))
+    return const, rate
 
 
 def _border(border: Any, n: int, name: str) -> Array:

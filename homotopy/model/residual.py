@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import attrs
-import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Residual"]
-
-Array = npt.NDArray[np.float64]
+from homotopy.arrays import Array
 
 
 @attrs.frozen(eq=False)

@@ -20,7 +20,6 @@ import secrets
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -182,11 +181,6 @@ def _said(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def _count(shape: Shape) -> int:
-    # Python integers do not overflow.
-    return math.prod(shape)
-
-
 class Archive:
     """The members of an archive, each checked and read on demand.
 
@@ -209,7 +203,7 @@ class Archive:
         for info in self._zip.infolist():
             name, ending = os.path.splitext(info.filename)
             if ending != ".npy" or name in members:
-                raise ValueError(f"it holds {info.filename[:80]!r}, which we never write")
+                raise ValueError(f"it holds {info.filename[:80]!r}, an unexpected member")
             # Members do not share bytes of the file, and a byte expands only so far.
             left -= info.compress_size
             most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
@@ -221,12 +215,7 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._zip.close()
 
     @property
@@ -273,7 +262,8 @@ class Archive:
         kind = found[1].decode()
         shape = tuple(int(k) for k in found[2].replace(b" ", b"").split(b",") if k)
         held = self._members[name].file_size - 10 - length
-        if _count(shape) * np.dtype(kind).itemsize != held:
+        # (Python integers do not overflow.)
+        if math.prod(shape) * np.dtype(kind).itemsize != held:
             raise ValueError(f"{name!r} has shape {shape} and {held} bytes")
         return kind, shape
 
@@ -281,8 +271,8 @@ class Archive:
         """Read a member as an array in native byte order, of at most `most` entries."""
         with self._zip.open(self._members[name]) as stream:
             shape = self._head(name, kind, stream)
-            if most is not None and _count(shape) > most:
-                raise ValueError(f"{name!r} has {_count(shape)} entries, more than {most}")
+            if most is not None and math.prod(shape) > most:
+                raise ValueError(f"{name!r} has {math.prod(shape)} entries, more than {most}")
             array = np.empty(shape, dtype=kind)
             view = array.reshape(-1).view(np.uint8)
             for k in range(0, view.size, CHUNK):

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from homotopy.arrays import Array
 from homotopy.errors import ModelError
 from homotopy.model import Problem
 from homotopy.path.tolerances import PATH_TOLERANCES
 
 __all__ = ["Fingerprint"]
 
-Array = npt.NDArray[np.float64]
 
 # Numbers converted to canonical form at a time.
 AT_A_TIME = 1 << 20

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import attrs
-import numpy as np
-import numpy.typing as npt
+
+from homotopy.arrays import Index
 
 __all__ = ["METHODS", "JumpRecord"]
 
-Index = npt.NDArray[np.int64]
 
 # How a jump can be crossed, from the usual to the unusual; files store the index into this list.
 METHODS = ("homotopy", "osqp", "custom", "late", "descent", "convex")
@@ -29,15 +28,15 @@ class JumpRecord:
     rounds : int
         How many times pinned coordinates had to be flipped.
     moved : bool
-        Whether the response moved by more than 1e-6 of its scale (a smaller move changes the
-        objective by less than rounding).  If not, the flip only relabels coordinates.
+        Whether the response moved by more than ``Tolerances.moved`` of its scale (a smaller move
+        changes the objective by less than rounding).  If not, the flip only relabels coordinates.
     steps : int
         Break-points met while crossing.
     solver : str
         How the jump was crossed: "homotopy" (by the tracker), "osqp" or "custom" (by OSQP or the
         solver you passed), "late" (by the tracker, slightly further along), "descent" (downhill,
-        if the quadratic form is not semidefinite) or "convex" (many coordinates at once, by convex
-        problems in turn).
+        if the quadratic form is not semidefinite) or "convex" (many coordinates at once, by a
+        sequence of convex problems).
     """
 
     t: float

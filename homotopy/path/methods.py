@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy.typing as npt
 
 from homotopy.model import LossModel
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 if TYPE_CHECKING:
     from homotopy.analysis.losses import Loss
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from homotopy.path.certificate import Certificate
     from homotopy.path.path import Path
     from homotopy.report import Report
-
-__all__ = ["PathMethods"]
 
 
 class PathMethods:
@@ -75,7 +74,11 @@ class PathMethods:
         return Fork(self._path, t, side)
 
     def certify(
-        self, tol: float = 1e-8, *, at: npt.ArrayLike | None = None, sample: int | None = None
+        self,
+        tol: float = PATH_TOLERANCES.proven,
+        *,
+        at: npt.ArrayLike | None = None,
+        sample: int | None = None,
     ) -> Certificate:
         """Check the path from alpha and the data alone; see `Certificate`.
 
@@ -122,9 +125,9 @@ class PathMethods:
         Report
             ``.write_html(file)``, ``.open()``, ``.html``; it displays itself in a notebook.
         """
-        from homotopy.report import path_report
+        from homotopy.report import path_content
 
-        return path_report(self._path, title, names=names, top=top, certify=certify)
+        return path_content(self._path, title, names=names, top=top, certify=certify).report()
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path (not the data) to an ``.npz`` file; `load` restores it exactly.

@@ -15,21 +15,19 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from homotopy.errors import ModelError, PathError
-from homotopy.model import LossModel, Predictor, Problem
+from homotopy.arrays import Array, Index
+from homotopy.errors import ModelError
+from homotopy.model import LossModel, Problem, as_predictor
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.methods import PathMethods
+from homotopy.path.on_segments import OnSegments
 from homotopy.path.reading import Segment, segment_of, segments_of_path
 from homotopy.path.responses import responses
-from homotopy.path.segments import Segments, locate, nodes
+from homotopy.path.segments import Segments, nodes
 from homotopy.path.tolerances import PATH_TOLERANCES
 from homotopy.path.zeros import Zero, find_zeros
 from homotopy.wording import counted
 
-__all__ = ["Path", "Status"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 Values = float | npt.ArrayLike
 
 
@@ -72,7 +70,7 @@ class Path(PathMethods):
     problem : Problem
         The compiled model.
     limit : {"max_breakpoints", "max_seconds"} or None
-        The limit that stopped the trace; None if none did, and for a path read from a file.
+        The limit that stopped the trace; None if none did.
     """
 
     model: LossModel
@@ -121,94 +119,24 @@ class Path(PathMethods):
             f"{counted(len(self.jumps), 'jump')}; {self.ending}>"
         )
 
-    def _locate(self, t: float, side: str) -> tuple[int, float]:
-        s, name = self.segments, self.model.parameter
-        try:
-            value = float(t)
-        except (TypeError, ValueError):
-            raise PathError(f"{name} must be a number, got {t!r}") from None
-        start, stop = self.traced
-        low, high = min(start, stop), max(start, stop)
-        slack = PATH_TOLERANCES.beyond * max(abs(low), abs(high))
-        if not low - slack <= value <= high + slack:
-            why = "" if self.complete else f" ({self.ending})"
-            raise PathError(
-                f"{name}={value:g} lies outside the traced interval [{low:g}, {high:g}]{why}"
-            )
-        value = min(max(value, low), high)
-        sign = 1.0 if stop >= start else -1.0
-        return int(locate(s.start, s.stop, sign, value, side)), value
-
-    def _first(self, count: int) -> Path:
-        """Return the first `count` segments and the jumps that lead to them."""
-        segments = self.segments.first(count)
-        end, sign = float(segments.stop[-1]), 1.0 if self.span[1] >= self.span[0] else -1.0
-        # A jump at the very end leads to a segment of length zero.
-        reached = segments.start[-1] == end and count > 1
-        jumps = tuple(j for j in self.jumps if sign * j.t < sign * end or (reached and j.t == end))
-        return attrs.evolve(self, segments=segments, jumps=jumps, status=Status.FAILED)
-
     # ------------------------------------------------------------------ values
 
-    def _alpha_on(self, k: int, t: float) -> Array:
-        s = self.segments
-        level, rate = self._flat(np.arange(s.first_piece.size), s.pieces(k))
-        alpha: Array = level + rate * t
-        part = slice(s.offset[k], s.offset[k + 1])
-        weight = self._weight(k, t)
-        alpha[s.active[part]] = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
-        return alpha
-
-    def _flat(self, rows: Index, piece: Index) -> tuple[Array, Array]:
-        return self.problem.polylines.flat(rows, piece)
-
-    def _sweep(self) -> Iterator[tuple[Array, Array]]:
-        """Yield alpha at both ends of each segment, in the order of travel."""
-        s = self.segments
-        piece = s.first_piece.copy()
-        level, rate = self._flat(np.arange(piece.size), piece)
-        for k in range(len(s)):
-            new = slice(s.event[k], s.event[k + 1])
-            changed = s.changed[new]
-            piece[changed] = s.changed_to[new]
-            level[changed], rate[changed] = self._flat(changed, piece[changed])
-            part = slice(s.offset[k], s.offset[k + 1])
-            first, last = level + rate * s.start[k], level + rate * s.stop[k]
-            first[s.active[part]], last[s.active[part]] = s.alpha_start[part], s.alpha_stop[part]
-            yield first, last
-
-    def _weight(self, k: int, t: float) -> float:
-        length = self.segments.stop[k] - self.segments.start[k]
-        return float((t - self.segments.start[k]) / length) if length else 0.0
-
-    def _b_on(self, k: int, t: float) -> Array:
-        weight = self._weight(k, t)
-        s = self.segments
-        value: Array = (1.0 - weight) * s.b_start[k] + weight * s.b_stop[k]
-        return value
-
-    def _each(self, t: Values, side: str, value: Callable[[int, float], Any]) -> Any:
-        """Return `value` at t, or an array with one entry per t if t is an array."""
-        if np.ndim(t) == 0:
-            return value(*self._locate(t, side))  # type: ignore[arg-type]
-        places = np.asarray(t)
-        found = [value(*self._locate(v, side)) for v in places.ravel().tolist()]
-        # If t is empty, evaluate at the end to learn the shape.
-        shape = np.shape(found[0] if found else value(*self._locate(self.traced[1], side)))
-        return np.array(found, dtype=float).reshape(*places.shape, *shape)
+    @property
+    def _on(self) -> OnSegments:
+        return OnSegments(self)
 
     def alpha(self, t: Values, side: str = "after") -> Array:
         """Return alpha at `t`, shape (n,), or one row per entry of an array of t."""
-        found: Array = self._each(t, side, self._alpha_on)
+        found: Array = self._on.each(t, side, self._on.alpha)
         return found
 
     def pieces(self, t: float, side: str = "after") -> Index:
         """Return the piece of each coordinate at `t`: slope j is 2j, corner j is 2j + 1."""
-        return self.segments.pieces(self._locate(t, side)[0])
+        return self.segments.pieces(self._on.locate(t, side)[0])
 
     def border_multipliers(self, t: Values, side: str = "after") -> Array:
         """Return b at `t`, shape (m,), or one row per entry of an array of t."""
-        found: Array = self._each(t, side, self._b_on)
+        found: Array = self._on.each(t, side, self._on.b)
         return found
 
     def intercept(self, t: Values, side: str = "after") -> Any:
@@ -216,52 +144,31 @@ class Path(PathMethods):
         with none), else an array; or one entry per entry of an array of t."""
 
         def one(k: int, t: float) -> Any:
-            return self.model.intercept(self._alpha_on(k, t), self._b_on(k, t))
+            return self.model.intercept(self._on.alpha(k, t), self._on.b(k, t))
 
-        return self._each(t, side, one)
+        return self._on.each(t, side, one)
 
     def solution(self, t: Values, side: str = "after") -> Array:
         """Return the unknown as the model declares it (x, beta, weights; by default alpha) at `t`,
         or one row per entry of an array of t."""
 
         def one(k: int, t: float) -> Array:
-            return self.model.solution(t, self._alpha_on(k, t), self._b_on(k, t))
+            return self.model.solution(t, self._on.alpha(k, t), self._on.b(k, t))
 
-        found: Array = self._each(t, side, one)
+        found: Array = self._on.each(t, side, one)
         return found
 
     def response(self, t: Values, side: str = "after") -> Array:
         """Return ``u = Q alpha + B b`` at `t`, recomputed from alpha, or one row per entry of an
         array of t, which is much faster than one call for each."""
-        if np.ndim(t) and np.size(t) > PATH_TOLERANCES.few and self.problem.gram.features() is None:
+        many = np.ndim(t) and np.size(t) > PATH_TOLERANCES.one_by_one
+        if many and self.problem.gram.features() is None:
             places = np.asarray(t)
-            found = [self._locate(v, side) for v in places.ravel().tolist()]
+            found = [self._on.locate(v, side) for v in places.ravel().tolist()]
             segment, values = zip(*found, strict=True)
             u = responses(self, np.array(segment), np.array(values))
             return u.reshape(*places.shape, u.shape[1])
-        return self._response(self.alpha(t, side), self.border_multipliers(t, side))
-
-    def _responses_on(self, numbers: range) -> tuple[Array, Array]:
-        """Return the response at the beginning and at the end of these segments."""
-        s, part = self.segments, np.array(numbers)
-        if self.problem.gram.features() is None:
-            t = np.stack([s.start[part], s.stop[part]], axis=1)
-            u = responses(self, np.repeat(part, 2), t.ravel())
-            return u[::2], u[1::2]
-        alphas = [[self._alpha_on(k, float(t[k])) for k in numbers] for t in (s.start, s.stop)]
-        first, last = (np.array(rows) for rows in alphas)
-        return self._response(first, s.b_start[part]), self._response(last, s.b_stop[part])
-
-    def _response(self, alpha: Array, b: Array) -> Array:
-        gram, border = self.problem.gram, self.problem.border
-        if alpha.ndim == 1:
-            return np.asarray(gram.matvec(alpha) + border @ b)
-        rows = alpha.reshape(-1, gram.size)
-        u = (
-            gram.matmat(np.ascontiguousarray(rows.T)).T
-            + b.reshape(rows.shape[0], border.shape[1]) @ border.T
-        )
-        return np.asarray(u).reshape(alpha.shape)
+        return self.problem.response(self.alpha(t, side), self.border_multipliers(t, side))
 
     def objective(self, t: Values, side: str = "after") -> Any:
         """Return the full, non-convex objective at `t` (of the problem that `LossModel.unknown`
@@ -276,17 +183,13 @@ class Path(PathMethods):
                     "the objective (or set unknown = 'alpha' if the problem is a minimisation "
                     "over alpha)"
                 )
-            return self._objective_on(k, t)
+            return self._on.objective(k, t)
 
-        return self._each(t, side, one)
-
-    def _objective_on(self, k: int, t: float) -> float:
-        alpha, b = self._alpha_on(k, t), self._b_on(k, t)
-        return self.problem.objective(t, alpha, b, self._response(alpha, b))
+        return self._on.each(t, side, one)
 
     def partition(self, t: float, side: str = "after") -> dict[str, Index]:
         """Map each piece name to the indices of the coordinates on it."""
-        k, t = self._locate(t, side)
+        k, t = self._on.locate(t, side)
         piece = self.segments.pieces(k)
         names = self.problem.polylines.names
         return {name: np.flatnonzero(piece == p) for p, name in enumerate(names) if name}
@@ -294,23 +197,15 @@ class Path(PathMethods):
     def decision_function(self, X: Any, t: Values, side: str = "after") -> Array:
         """Return the fitted function at new data (the model must be a `Predictor`), or one row per
         entry of an array of t."""
-        model = self._predictor()
+        model = as_predictor(self.model, "path")
         if np.ndim(t):
             alpha, b = self.alpha(t, side), self.border_multipliers(t, side)
             rows = alpha.reshape(-1, alpha.shape[-1])
             values = model.evaluator(X)(rows.T, b.reshape(rows.shape[0], b.shape[-1]).T).T
             return np.asarray(values).reshape(*np.shape(t), *values.shape[1:])
-        k, place = self._locate(t, side)  # type: ignore[arg-type]
-        alpha = self._alpha_on(k, place)
-        return model.decision_function(X, alpha, model.intercept(alpha, self._b_on(k, place)))
-
-    def _predictor(self) -> Predictor:
-        if not isinstance(self.model, Predictor):
-            raise ModelError(
-                f"{type(self.model).__name__} has no decision function; derive it from "
-                "homotopy.Predictor and write decision_function to evaluate a path on new data"
-            )
-        return self.model
+        k, place = self._on.locate(t, side)  # type: ignore[arg-type]
+        alpha, b = self._on.alpha(k, place), self._on.b(k, place)
+        return model.decision_function(X, alpha, model.intercept(alpha, b))
 
     def __iter__(self) -> Iterator[Segment]:
         """Iterate over the segments in the order of travel."""
@@ -318,7 +213,7 @@ class Path(PathMethods):
 
     def segment(self, t: float, side: str = "after") -> Segment:
         """Return the segment around `t`, with its active set and what changes at its end."""
-        return segment_of(self, self._locate(t, side)[0])
+        return segment_of(self, self._on.locate(t, side)[0])
 
     def zeros(self, f: Callable[[Any], Any], of: str = "alpha") -> tuple[Zero, ...]:
         """Find all t at which an affine or quadratic function of the solution is zero, exactly.

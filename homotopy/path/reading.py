@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Index
 from homotopy.path.jump_record import JumpRecord
 from homotopy.path.segments import read_only
 
 if TYPE_CHECKING:
     from homotopy.path.path import Path
-
-__all__ = ["Change", "Segment", "segment_of", "segments_of_path"]
-
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen
@@ -102,7 +98,7 @@ def _segment(path: Path, k: int, piece: Index, jumps: dict[float, JumpRecord]) -
         number=k,
         start=float(s.start[k]),
         stop=stop,
-        active=np.sort(s.active[s.offset[k] : s.offset[k + 1]]),
+        active=np.sort(s.actives(k)),
         changes=tuple(changes),
         jump=jumps.get(stop),
     )

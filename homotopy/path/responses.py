@@ -13,17 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
+from homotopy.path.on_segments import FlatSlopes, OnSegments
 from homotopy.path.tolerances import PATH_TOLERANCES
 
 if TYPE_CHECKING:
     from homotopy.path.path import Path
 
-__all__ = ["responses"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+__all__ = ["responses", "responses_on"]
 
 
 def responses(path: Path, segment: Index, t: Array) -> Array:
@@ -31,25 +29,36 @@ def responses(path: Path, segment: Index, t: Array) -> Array:
     problem, n = path.problem, path.problem.gram.size
     out = np.empty((t.size, n))
     order = np.argsort(segment, kind="stable")
-    flat = _Flat(path)
+    flat, on = _Flat(path), OnSegments(path)
     block = PATH_TOLERANCES.block
     for count, first in enumerate(range(0, t.size, block)):
         rows = order[first : first + block]
         if count % PATH_TOLERANCES.anew == 0:
             flat.forget()
         out[rows] = flat.block(segment[rows], t[rows])
-    b = np.array([path._b_on(k, v) for k, v in zip(segment.tolist(), t.tolist(), strict=True)])
+    b = np.array([on.b(k, v) for k, v in zip(segment.tolist(), t.tolist(), strict=True)])
     return out + b.reshape(t.size, -1) @ problem.border.T
 
 
-class _Flat:
+def responses_on(path: Path, numbers: range) -> tuple[Array, Array]:
+    """Return the response at the beginning and at the end of the segments of these numbers."""
+    s, part = path.segments, np.array(numbers)
+    if path.problem.gram.features() is None:
+        t = np.stack([s.start[part], s.stop[part]], axis=1)
+        u = responses(path, np.repeat(part, 2), t.ravel())
+        return u[::2], u[1::2]
+    on, response = OnSegments(path), path.problem.response
+    alphas = [[on.alpha(k, float(t[k])) for k in numbers] for t in (s.start, s.stop)]
+    first, last = (np.array(rows) for rows in alphas)
+    return response(first, s.b_start[part]), response(last, s.b_stop[part])
+
+
+class _Flat(FlatSlopes):
     """``Q level`` and ``Q rate`` of the flat slopes, kept from one block to the next."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.gram = path, path.problem.gram
-        s = path.segments
-        self.segment, self.piece = -1, s.first_piece.copy()
-        self.now = np.stack(path._flat(np.arange(self.piece.size), self.piece))
+        super().__init__(path)
+        self.gram = path.problem.gram
         self.forget()
 
     def forget(self) -> None:
@@ -57,27 +66,15 @@ class _Flat:
         self.last: Array | None = None
         self.product = np.zeros_like(self.now)
 
-    def _go_to(self, k: int) -> None:
-        """Set `now` to the level and rate of every coordinate on segment k."""
-        s = self.path.segments
-        new = slice(s.event[self.segment + 1], s.event[k + 1])
-        changed = s.changed[new]
-        # Later events overwrite earlier ones: NumPy assigns in order.
-        self.piece[changed] = s.changed_to[new]
-        self.now[:, changed] = self.path._flat(changed, self.piece[changed])
-        self.segment = k
-
     def block(self, segment: Index, t: Array) -> Array:
         """Return ``Q alpha`` at places given in the order of travel."""
-        path, s, n = self.path, self.path.segments, self.piece.size
+        on, s, n = OnSegments(self.path), self.path.segments, self.piece.size
         flat, active = np.empty((2, t.size, n)), np.zeros((t.size, n))
         for row, (k, place) in enumerate(zip(segment.tolist(), t.tolist(), strict=True)):
             if k > self.segment:
-                self._go_to(k)
+                self.go_to(k)
             flat[:, row] = self.now
-            part, weight = slice(s.offset[k], s.offset[k + 1]), path._weight(k, place)
-            values = (1.0 - weight) * s.alpha_start[part] + weight * s.alpha_stop[part]
-            active[row, s.active[part]] = values
+            active[row, s.actives(k)] = on.active_alpha(k, place)
         total = self._times(active)
         if self.last is None:
             self.last = flat[:, 0].copy()

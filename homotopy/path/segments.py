@@ -6,14 +6,20 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.errors import PathError
 
-__all__ = ["Pickled", "Segments", "locate", "nodes", "read_only"]
+__all__ = ["GROUPS", "Pickled", "Segments", "locate", "nodes", "offsets", "read_only"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+# The arrays of `Segments` but the first pieces, by what they have one entry for: each segment, each
+# segment and the end of the last, each active coordinate of a segment, each change of piece.
+GROUPS = (
+    ("start", "stop", "b_start", "b_stop"),
+    ("offset", "event"),
+    ("active", "alpha_start", "alpha_stop"),
+    ("changed", "changed_to"),
+)
 
 
 def read_only(value: Any) -> Any:
@@ -38,6 +44,12 @@ def nodes(start: Array, stop: Array) -> Array:
     points = np.concatenate([start, stop[-1:]])
     keep = np.concatenate([[True], points[1:] != points[:-1]])
     return read_only(points[keep])  # type: ignore[no-any-return]
+
+
+def offsets(owner: Index, count: int) -> Index:
+    """Return where the entries of each of `count` owners begin, and where the last ones end, if
+    entries are sorted by `owner`."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
 
 
 def locate(start: Array, stop: Array, sign: float, t: Any, side: str) -> Index:
@@ -78,6 +90,11 @@ class Segments(Pickled):
     def __len__(self) -> int:
         return int(self.start.size)
 
+    @property
+    def sign(self) -> float:
+        """1 if t grows along the path (or does not move), else -1."""
+        return 1.0 if self.stop[-1] >= self.start[0] else -1.0
+
     def pieces(self, k: int) -> Index:
         """Return the piece of every coordinate on segment k."""
         piece: Index = self.first_piece.copy()
@@ -86,6 +103,20 @@ class Segments(Pickled):
         piece[self.changed[:end]] = self.changed_to[:end]
         return piece
 
+    def changed_on(self) -> Index:
+        """Return the segment that each change of piece leads to."""
+        return np.searchsorted(self.event, np.arange(self.changed.size), side="right") - 1
+
+    def visits(self) -> tuple[Index, Index, Index]:
+        """Return coordinate, piece and first segment of every visit to a piece, which begins at the
+        start or with a change: by coordinate, then in the order of travel."""
+        n = self.first_piece.size
+        row = np.concatenate([np.arange(n), self.changed])
+        piece = np.concatenate([self.first_piece, self.changed_to])
+        first = np.concatenate([np.zeros(n, np.int64), self.changed_on()])
+        order = np.argsort(row, kind="stable")
+        return row[order], piece[order], first[order]
+
     def actives(self, k: int) -> Index:
         """Return the active coordinates of segment k."""
         found: Index = self.active[self.offset[k] : self.offset[k + 1]]
@@ -93,21 +124,13 @@ class Segments(Pickled):
 
     def first(self, count: int) -> Segments:
         """Return the first `count` segments."""
-        entries, events = int(self.offset[count]), int(self.event[count])
-        return Segments(
-            start=self.start[:count],
-            stop=self.stop[:count],
-            offset=self.offset[: count + 1],
-            active=self.active[:entries],
-            alpha_start=self.alpha_start[:entries],
-            alpha_stop=self.alpha_stop[:entries],
-            b_start=self.b_start[:count],
-            b_stop=self.b_stop[:count],
-            event=self.event[: count + 1],
-            changed=self.changed[:events],
-            changed_to=self.changed_to[:events],
-            first_piece=self.first_piece,
-        )
+        lengths = count, count + 1, int(self.offset[count]), int(self.event[count])
+        parts = {
+            name: getattr(self, name)[:length]
+            for names, length in zip(GROUPS, lengths, strict=True)
+            for name in names
+        }
+        return attrs.evolve(self, **parts)
 
     @property
     def nbytes(self) -> int:

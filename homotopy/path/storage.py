@@ -6,16 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Index
 from homotopy.errors import PathError
 from homotopy.model import LossModel, Problem
+from homotopy.model.polyline import is_free
 from homotopy.path.files import Archive, FileName, name_of, packed, refusing, replace_file
 from homotopy.path.fingerprint import Fingerprint
 from homotopy.path.jump_record import METHODS, JumpRecord
 from homotopy.path.path import Path, Status
-from homotopy.path.segments import Segments
+from homotopy.path.segments import GROUPS, Segments
 
 __all__ = [
     "BYTE",
@@ -32,8 +35,6 @@ __all__ = [
     "written",
 ]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
 FORMAT = 2
@@ -44,33 +45,33 @@ HEADER = 1 << 16
 # The member that says how the model was made, if saved with the path, and its most bytes.
 RECIPE, MOST_RECIPE = "recipe", 1 << 26
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
-_SEGMENTS = {
-    "start": REAL,
-    "stop": REAL,
-    "offset": WHOLE,
-    "active": WHOLE,
-    "alpha_start": REAL,
-    "alpha_stop": REAL,
-    "b_start": REAL,
-    "b_stop": REAL,
-    "event": WHOLE,
-    "changed": WHOLE,
-    "changed_to": WHOLE,
-    "first_piece": WHOLE,
+
+
+def _kinds(record: type[attrs.AttrsInstance]) -> dict[str, str]:
+    """Return the type in which each attribute is stored, by how it is annotated."""
+    return {
+        one.name: REAL if str(one.type) in ("Array", "float") else WHOLE
+        for one in attrs.fields(record)
+    }
+
+
+_SEGMENTS = _kinds(Segments)
+# Members with one number for each jump: the attribute of its record.
+_PER_JUMP = {
+    "jump_t": "t",
+    "jump_before": "objective_before",
+    "jump_after": "objective_after",
+    "jump_rounds": "rounds",
+    "jump_moved": "moved",
+    "jump_steps": "steps",
+    "jump_solver": "solver",
 }
-_JUMPS = {
-    "jump_t": REAL,
-    "jump_before": REAL,
-    "jump_after": REAL,
-    "jump_rounds": WHOLE,
-    "jump_moved": WHOLE,
-    "jump_steps": WHOLE,
-    "jump_solver": WHOLE,
-    "jump_offset": WHOLE,
-    "jump_flipped": WHOLE,
-}
-_ARRAYS = _SEGMENTS | _JUMPS | {"products": REAL}
-_HEADER = {"format", "model", "parameter", "status", "span", "counts", "fingerprint"}
+_JUMPS = {member: _kinds(JumpRecord)[name] for member, name in _PER_JUMP.items()}
+_ARRAYS = _SEGMENTS | _JUMPS | {"jump_offset": WHOLE, "jump_flipped": WHOLE, "products": REAL}
+# The fields of the header.
+_OF_PATH = {"format", "model", "parameter", "status", "span", "counts", "fingerprint"}
+# In the header if a limit stopped the trace.
+_LIMIT = "limit"
 
 
 def save(path: Path, file: FileName, recipe: Mapping[str, Any] | None = None) -> None:
@@ -93,7 +94,7 @@ def read_recipe(file: FileName) -> dict[str, Any] | None:
             return None
         text = archive.read(RECIPE, BYTE, MOST_RECIPE).tobytes().decode()
         recipe: dict[str, Any] = json.loads(text)
-        _require(isinstance(recipe, dict), "the recipe is not a record")
+        _require(isinstance(recipe, dict), "the recipe is not a JSON object")
         return recipe
 
 
@@ -108,23 +109,22 @@ def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
         "counts": path.counts,
         "fingerprint": mark.digest,
     }
-    jumps = path.jumps
+    if path.limit is not None:
+        header[_LIMIT] = path.limit
     arrays: dict[str, Any] = {name: getattr(path.segments, name) for name in _SEGMENTS}
-    arrays |= {
-        "jump_t": [j.t for j in jumps],
-        "jump_before": [j.objective_before for j in jumps],
-        "jump_after": [j.objective_after for j in jumps],
-        "jump_rounds": [j.rounds for j in jumps],
-        "jump_moved": [j.moved for j in jumps],
-        "jump_steps": [j.steps for j in jumps],
-        "jump_solver": [METHODS.index(j.solver) for j in jumps],
-        "jump_offset": np.cumsum([0] + [j.flipped.size for j in jumps]),
-        "jump_flipped": np.concatenate([NONE, *(j.flipped for j in jumps)]),
-        "products": mark.products,
-    }
+    flips = [jump.flipped for jump in path.jumps]
+    arrays |= {"jump_offset": np.cumsum([0] + [one.size for one in flips])}
+    arrays |= {"jump_flipped": np.concatenate([NONE, *flips]), "products": mark.products}
+    records = [_numbers_of(jump) for jump in path.jumps]
+    arrays |= {member: [one[name] for one in records] for member, name in _PER_JUMP.items()}
     return {"header": written(header)} | {
         name: np.ascontiguousarray(arrays[name], dtype=_ARRAYS[name]) for name in _ARRAYS
     }
+
+
+def _numbers_of(jump: JumpRecord) -> dict[str, Any]:
+    """Return the attributes of a jump by name, its method as a number."""
+    return attrs.asdict(jump, recurse=False) | {"solver": METHODS.index(jump.solver)}
 
 
 def written(header: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
@@ -160,6 +160,7 @@ def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossMod
         _check_partition(arrays, problem)
         _check_jumps(arrays, span, problem)
         counts = _counts(header["counts"])
+        _require(_LIMIT not in header or status is Status.LIMIT, "a limit, but another status")
     return kind(
         model=model,
         segments=Segments(**{name: arrays[name] for name in _SEGMENTS}),
@@ -168,24 +169,19 @@ def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossMod
         span=span,
         counts=counts,
         problem=problem,
+        limit=header.get(_LIMIT),
     )
 
 
 def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
-    offset = data["jump_offset"]
-    return tuple(
-        JumpRecord(
-            t=float(data["jump_t"][k]),
-            flipped=data["jump_flipped"][offset[k] : offset[k + 1]],
-            objective_before=float(data["jump_before"][k]),
-            objective_after=float(data["jump_after"][k]),
-            rounds=int(data["jump_rounds"][k]),
-            moved=bool(data["jump_moved"][k]),
-            steps=int(data["jump_steps"][k]),
-            solver=METHODS[data["jump_solver"][k]],
-        )
-        for k in range(data["jump_t"].size)
-    )
+    offset, columns = data["jump_offset"], [data[member].tolist() for member in _PER_JUMP]
+    records = []
+    for k, numbers in enumerate(zip(*columns, strict=True)):
+        found = dict(zip(_PER_JUMP.values(), numbers, strict=True))
+        found |= {"moved": bool(found["moved"]), "solver": METHODS[found["solver"]]}
+        flipped = data["jump_flipped"][offset[k] : offset[k + 1]]
+        records.append(JumpRecord(flipped=flipped, **found))
+    return tuple(records)
 
 
 # ---------------------------------------------------------------------- the header
@@ -194,9 +190,9 @@ def _jump_records(data: Mapping[str, Any]) -> tuple[JumpRecord, ...]:
 def read_header(archive: Archive) -> dict[str, Any]:
     """Read the header of one of our files, of any format."""
     shape = archive.shape("header", BYTE)
-    _require(len(shape) == 1, "the header is not a text")
+    _require(len(shape) == 1, "the header is not text")
     header: dict[str, Any] = json.loads(archive.read("header", BYTE, HEADER).tobytes().decode())
-    _require(isinstance(header, dict), "the header is not a record")
+    _require(isinstance(header, dict), "the header is not a JSON object")
     return header
 
 
@@ -212,9 +208,14 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
             f"{name_of(file)}: format {header.get('format')!r}; this version reads {FORMAT}. "
             "Trace the model again, or read the file with the version that wrote it"
         )
-    _require(set(header) == _HEADER, f"the header must have {', '.join(sorted(_HEADER))}")
-    for name in ("model", "parameter", "status", "fingerprint"):
-        _require(isinstance(header[name], str), f"{name} must be a text, got {header[name]!r}")
+    _require(
+        set(header) - {_LIMIT} == _OF_PATH, f"the header must have {', '.join(sorted(_OF_PATH))}"
+    )
+    for name in ("model", "parameter", "status", "fingerprint", _LIMIT):
+        _require(
+            isinstance(header.get(name, ""), str),
+            f"{name} must be a string, got {header.get(name)!r}",
+        )
     _require(header["status"] in Status.__members__, f"unknown status {header['status']!r}")
     strange = sorted(archive.names - set(_ARRAYS) - {"header", RECIPE})
     _require(not strange, f"it contains {strange[:1]!r}, which a saved path does not have")
@@ -246,7 +247,7 @@ def _span(header: Mapping[str, Any], problem: Problem) -> tuple[float, float]:
 
 
 def _counts(counts: Any) -> dict[str, int]:
-    _require(isinstance(counts, dict), f"counts must be a record, got {counts!r}")
+    _require(isinstance(counts, dict), f"counts must be a JSON object, got {counts!r}")
     for name, count in counts.items():
         whole = isinstance(count, int) and not isinstance(count, bool)
         _require(whole and 0 <= count < 2**63, f"counts: {name} is {count!r}")
@@ -272,21 +273,17 @@ def _check_shapes(shapes: Mapping[str, tuple[int, ...]], problem: Problem) -> No
         shapes[name][0] if shapes[name] else 0
         for name in ("start", "active", "changed", "jump_t", "jump_flipped")
     )
-    for names, expected in (
-        (("start", "stop"), (segments,)),
-        (("offset", "event"), (segments + 1,)),
-        (("active", "alpha_start", "alpha_stop"), (entries,)),
-        (("b_start", "b_stop"), (segments, m)),
-        (("changed", "changed_to"), (changes,)),
-        (("first_piece",), (n,)),
-        (tuple(name for name in _JUMPS if name[5:] not in ("offset", "flipped")), (jumps,)),
-        (("jump_offset",), (jumps + 1,)),
-        (("jump_flipped",), (flips,)),
-    ):
-        for name in names:
-            _require(
-                shapes[name] == expected, f"{name!r} has shape {shapes[name]}, expected {expected}"
-            )
+    lengths = (segments,), (segments + 1,), (entries,), (changes,)
+    wanted: dict[str, tuple[int, ...]] = {
+        name: length for names, length in zip(GROUPS, lengths, strict=True) for name in names
+    }
+    wanted |= {"b_start": (segments, m), "b_stop": (segments, m), "first_piece": (n,)}
+    wanted |= dict.fromkeys(_PER_JUMP, (jumps,))
+    wanted |= {"jump_offset": (jumps + 1,), "jump_flipped": (flips,)}
+    for name, expected in wanted.items():
+        _require(
+            shapes[name] == expected, f"{name!r} has shape {shapes[name]}, expected {expected}"
+        )
     _require(shapes["products"] in ((0,), (n,)), f"'products' has shape {shapes['products']}")
     _require(segments > 0, "there are no segments")
     for name, count, places in (
@@ -330,7 +327,7 @@ def _check_partition(data: Mapping[str, Any], problem: Problem) -> None:
     since, who, piece = since[order], who[order], piece[order]
     again = (who[1:] == who[:-1]) & (since[1:] == since[:-1])
     _require(not np.any(again), "'changed' names a coordinate twice")
-    free = (piece % 2 == 1) | (lines.curvature[who, piece // 2] > 0.0)
+    free = is_free(lines.curvature, who, piece)
     finite = np.isfinite(lines.slope0[who, piece // 2])
     _require(bool(np.all(free | finite)), "a coordinate lies on a slope of infinite height")
     # Active coordinates must be on pieces where alpha is free, and equal their number.

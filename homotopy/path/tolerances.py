@@ -11,6 +11,9 @@ __all__ = ["PATH_TOLERANCES", "PathTolerances"]
 class PathTolerances:
     """What counts as rounding when a path is read."""
 
+    # A path is proven if no residual of its certificate is larger than this, unless a caller of
+    # `Path.certify` says otherwise.
+    proven: float = 1e-8
     # A t beyond an end by less than this fraction of the larger end is that end.
     beyond: float = 1e-12
     # How much the same product may differ between machines, as a fraction of its terms.
@@ -26,7 +29,7 @@ class PathTolerances:
     # A function touches zero instead of crossing it if its slope there is below this fraction.
     touching: float = 1e-7
     # Up to this many t, responses are computed one by one.
-    few: int = 3
+    one_by_one: int = 3
     # Places computed together, and blocks after which running sums are recomputed.
     block: int = 64
     anew: int = 16

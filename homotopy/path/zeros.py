@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from homotopy.errors import PathError
+from homotopy.path.on_segments import OnSegments
+from homotopy.path.responses import responses_on
 from homotopy.path.tolerances import PATH_TOLERANCES
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["QUANTITIES", "Zero", "find_zeros", "jump_between", "values_on", "zeros_on"]
 
-Array = npt.NDArray[np.float64]
 Function = Callable[[Any], Any]
 
 # Where a function is sampled on a segment, and where the parabola through the samples is checked.
@@ -104,13 +104,13 @@ def _points(path: Path, of: str) -> Iterator[tuple[Any, Any]]:
     """Yield alpha (or the response) and b at both ends of each segment."""
     s = path.segments
     if of != "response":
-        for k, ends in enumerate(path._sweep()):
+        for k, ends in enumerate(OnSegments(path).sweep()):
             yield ends, (s.b_start[k], s.b_stop[k])
         return
     block = PATH_TOLERANCES.block
     for first in range(0, len(s), block):
         part = range(first, min(first + block, len(s)))
-        starts, stops = path._responses_on(part)
+        starts, stops = responses_on(path, part)
         for k in part:
             yield (starts[k - first], stops[k - first]), (s.b_start[k], s.b_stop[k])
 

@@ -9,7 +9,7 @@ light or dark scheme, and evaluates the path exactly (linear between break-point
 jump) at any t.
 """
 
-from homotopy.report.content import Content, path_content, path_report
+from homotopy.report.content import Content, path_content
 from homotopy.report.document import Report
 
-__all__ = ["Content", "Report", "path_content", "path_report"]
+__all__ = ["Content", "Report", "path_content"]

@@ -6,47 +6,27 @@ A plugin that knows more about its rows adds to a `Content` before the page is m
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from homotopy.drawing import PALETTE
+from homotopy.arrays import Array, Index
+from homotopy.drawing import PALETTE, sampled
 from homotopy.errors import PathError
 from homotopy.report.document import Report, refuse_file_name
-from homotopy.report.sampling import PageSizes, Samples, thinned
+from homotopy.report.sampling import Samples, thinned
+from homotopy.report.sizes import PAGE_SIZES, PageSizes
 from homotopy.wording import counted
 
 if TYPE_CHECKING:
     from homotopy.analysis.validation import ValidationCurve
     from homotopy.path import Path
 
-__all__ = ["Content", "Table", "path_content", "path_report", "rounded", "validation_chart"]
+__all__ = ["Content", "Table", "path_content", "rounded", "validation_chart"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
-# Default number of rows in the table.
-TOP = 200
-# Accepted error of a curve in the table, as a fraction of its range: too small to see.
-THIN = 2e-3
-# A change below this fraction of a curve's size is rounding.
-LEAST_RANGE = 1e-12
-# Most points of all curves in the table; if there are more, the curves are thinned further.
-POINTS = 120_000
-# Most coordinates named at one jump, and at all jumps together.
-FLIPPED, FLIPPED_IN_ALL = 40, 20_000
-# Up to this many pieces, a validation curve is kept as it is.
-VALIDATION = 4000
-# The axis may be logarithmic if t changes by this factor.
-WIDE = 30.0
-# Number of t at which to ask the model whether it has an objective; there is none where a loss
-# becomes unbounded below.
-PLACES = 9
-# With more changes of piece than this, the page stores only those of the rows in its table.
-EVENTS = 100_000
 
 # The conditions of a certificate, in words.
 CONDITIONS = {
@@ -67,68 +47,46 @@ CONDITIONS = {
 
 @attrs.define(eq=False)
 class Table:
-    """The rows of the table, most important first.
-
-    Attributes
-    ----------
-    rows : array of int
-        Coordinates of the path.
-    columns : list of dict
-        ``{"kind", "title"}``: "name", "text" or "number" with one cell per row in ``"cells"``,
-        "state" (the piece at t), or "value" and "spark" of the curve called ``"curve"``.
-    curves : dict
-        Values at both ends of every stretch, (2 K, rows), by name.
-    """
+    """The rows of the table, most important first."""
 
     title: str
     text: str
+    # Coordinates of the path.
     rows: Index
+    # ``{"kind", "title"}``: "name", "text" or "number" with one cell per row in ``"cells"``,
+    # "state" (the piece at t), or "value" and "spark" of the curve called ``"curve"``.
     columns: list[dict[str, Any]]
+    # Values at both ends of every stretch, (2 K, rows), by name.
     curves: dict[str, Array]
 
 
 @attrs.define(eq=False)
 class Content:
-    """What is on a page.
-
-    Attributes
-    ----------
-    title : str
-    facts : list of str
-        Short statements below the title.
-    samples : Samples
-    pieces : list of str
-        The name of each piece on the page.
-    charts : list of dict
-    table : Table
-    names : list of str
-        The name of each coordinate; the page writes `noun` before it.
-    certificate : dict
-    colors : list of int or None
-        The palette index of each piece, or None for grey.
-    field : dict or None
-        A fitted function that changes with t.
-    mark : dict or None
-        The point of the path at which the page opens.
-    reading : dict or None
-        Another reading of t: its ``"name"``, and the t at which it is 0 (``"start"``) and 1
-        (``"end"``).
-    notes : list of str
-    """
+    """What is on a page."""
 
     title: str
+    # Short statements below the title.
     facts: list[str]
     samples: Samples
+    # The name of each piece on the page.
     pieces: list[str]
+    # The curves over t, from the top of the page down.
     charts: list[dict[str, Any]]
     table: Table
+    # The name of each coordinate; the page writes `noun` before it.
     names: list[str]
     noun: str
+    # The certificate in words.
     certificate: dict[str, Any]
+    # The palette index of each piece, or None for grey.
     colors: list[int | None]
+    # A fitted function that changes with t.
     field: dict[str, Any] | None = None
+    # The point of the path at which the page opens.
     mark: dict[str, Any] | None = None
+    # Another reading of t: its "name", and the t at which it is 0 ("start") and 1 ("end").
     reading: dict[str, Any] | None = None
+    # What a reader should know about the page, at its end.
     notes: list[str] = attrs.Factory(list)
 
     def report(self) -> Report:
@@ -144,7 +102,8 @@ class Content:
             "stop": samples.stop.tolist(),
             "log": _is_logarithmic(path),
             "pieces": self.pieces,
-            "colors": _all_coloured(self.colors),
+            # (Pieces without a colour have the last one, grey.)
+            "colors": [len(PALETTE) - 1 if color is None else color for color in self.colors],
             "noun": self.noun,
             "charts": self.charts,
             "jumps": self._jumps(segment, row, before, to),
@@ -156,7 +115,7 @@ class Content:
             "certificate": self.certificate,
             "notes": [*self.notes, *self._thinned()],
         }
-        if self.field is not None and to.size <= EVENTS:
+        if self.field is not None and to.size <= samples.sizes.events:
             data["events"] = {
                 "first": path.segments.first_piece.tolist(),
                 "stretch": stretch.tolist(),
@@ -166,14 +125,15 @@ class Content:
         return Report(self.title, data)
 
     def _jumps(self, segment: Index, row: Index, before: Index, to: Index) -> list[dict[str, Any]]:
-        found, left = [], FLIPPED_IN_ALL
+        sizes, found = self.samples.sizes, []
+        left = sizes.flipped_in_all
         events = np.searchsorted(segment, np.arange(len(self.samples.path.segments) + 1))
         for site in self.samples.sites:
             # Changes from one side to the other: the first "from" and the last "to" of each row.
-            here = slice(events[site.before + 1], events[site.after + 1])
-            came = dict(zip(row[here][::-1].tolist(), before[here][::-1].tolist(), strict=True))
-            went = dict(zip(row[here].tolist(), to[here].tolist(), strict=True))
-            shown = site.flipped[: min(FLIPPED, max(left, 0))].tolist()
+            of_it = slice(events[site.before + 1], events[site.after + 1])
+            came = dict(zip(row[of_it][::-1].tolist(), before[of_it][::-1].tolist(), strict=True))
+            went = dict(zip(row[of_it].tolist(), to[of_it].tolist(), strict=True))
+            shown = site.flipped[: min(sizes.flipped, max(left, 0))].tolist()
             left -= len(shown)
             found.append(
                 {
@@ -190,7 +150,7 @@ class Content:
         return found
 
     def _table(self, stretch: Index, row: Index, to: Index) -> dict[str, Any]:
-        table, samples = self.table, self.samples
+        table, samples, sizes = self.table, self.samples, self.samples.sizes
         ends = samples.ends
         first = samples.path.segments.first_piece
         events: dict[int, list[int]] = {int(i): [] for i in table.rows}
@@ -199,14 +159,14 @@ class Content:
             stretch[mine].tolist(), row[mine].tolist(), to[mine].tolist(), strict=True
         ):
             events[i] += [k, piece]
-        tol = THIN
+        tol = sizes.thin
         while True:
-            curves = {
-                name: [thinned(ends, column, _least(column, tol)) for column in values.T]
+            kept = {
+                name: [thinned(ends, column, _accepted(column, tol, sizes)) for column in values.T]
                 for name, values in table.curves.items()
             }
-            points = sum(c.end.size for many in curves.values() for c in many)
-            if points <= POINTS or tol > 0.1:
+            points = sum(end.size for many in kept.values() for end in many)
+            if points <= sizes.points or tol > sizes.thinnest:
                 break
             tol *= 2.0
         return {
@@ -219,9 +179,10 @@ class Content:
             "events": [events[int(i)] for i in table.rows],
             "curves": {
                 name: [
-                    {"i": np.diff(c.end, prepend=0).tolist(), "v": _short(c.value)} for c in many
+                    {"i": np.diff(end, prepend=0).tolist(), "v": _short(column[end])}
+                    for end, column in zip(kept[name], values.T, strict=True)
                 ]
-                for name, many in curves.items()
+                for name, values in table.curves.items()
             },
             "thin": tol,
         }
@@ -244,18 +205,6 @@ class Content:
         return said
 
 
-def path_report(
-    path: Path,
-    title: str | None = None,
-    *,
-    names: Sequence[Any] | None = None,
-    top: int = TOP,
-    certify: bool | int = True,
-) -> Report:
-    """Return the page of a path; see `Path.report`."""
-    return path_content(path, title, names=names, top=top, certify=certify).report()
-
-
 def path_content(
     path: Path,
     title: str | None = None,
@@ -263,9 +212,9 @@ def path_content(
     names: Sequence[Any] | None = None,
     noun: str = "coordinate",
     rows: Index | None = None,
-    top: int = TOP,
+    top: int = PAGE_SIZES.top,
     certify: bool | int = True,
-    sizes: PageSizes | None = None,
+    sizes: PageSizes = PAGE_SIZES,
 ) -> Content:
     """Return what is on the page of a path, with the table of its coordinates.
 
@@ -282,7 +231,7 @@ def path_content(
     called += [str(i) for i in range(len(called), n)]
     if rows is None:
         rows = np.argsort(-samples.travel(), kind="stable")[:top]
-    places = np.linspace(*path.traced, PLACES)
+    places = np.linspace(*path.traced, sizes.places)
     known = not any(path.problem.unanchored(t).size for t in places.tolist())
     alphas, responses, objective = samples.watch(rows, objective=known)
     charts: list[dict[str, Any]] = []
@@ -351,7 +300,7 @@ def _coordinates(rows: Index, n: int, noun: str, curves: dict[str, Array]) -> Ta
 def _is_logarithmic(path: Path) -> bool:
     """Whether the break-points lie more evenly on a logarithmic axis."""
     low, high = sorted(path.traced)
-    if not (low > 0.0 and high >= WIDE * low):
+    if not (low > 0.0 and high >= PAGE_SIZES.wide * low):
         return False
     middle = float(np.median(path.breakpoints))
     in_logs = math.log(middle / low) / math.log(high / low)
@@ -362,11 +311,6 @@ def _numbered(path: Path) -> list[tuple[int, str | None]]:
     """Return the names of the pieces, numbering from 0 those that have one."""
     names = path.problem.polylines.names
     return [(sum(map(bool, names[:k])), name) for k, name in enumerate(names)]
-
-
-def _all_coloured(colors: list[int | None]) -> list[int]:
-    """Return the colours, with the last one, grey, for pieces that have none."""
-    return [len(PALETTE) - 1 if color is None else color for color in colors]
 
 
 # ---------------------------------------------------------------------- the certificate
@@ -398,8 +342,8 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
     worst = f"{found.worst:.0e}" if found.worst else "0"
     if found.ok:
         words = (
-            f"{scope} {verb} recomputed from the data, by code that shares nothing with the "
-            f"tracer. The largest error, relative to the terms of its condition, is {worst}; "
+            f"{scope} {verb} recomputed from the data, by arithmetic that shares nothing with "
+            f"the tracer. The largest error, relative to the terms of its condition, is {worst}; "
             f"up to {found.tol:g} is accepted."
         )
         if several and certify is True:
@@ -437,12 +381,9 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
 
 def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
     """Return the loss on held-out rows as a broken line, exact unless it has very many pieces."""
-    c0, c1, c2 = curve.coefficients.T
-    # A parabola also needs points in between.
-    inner = np.linspace(0.0, 1.0, 9 if np.any(c2) else 2)
-    t = (curve.start[:, None] + inner * (curve.stop - curve.start)[:, None]).ravel()
-    v = (c0[:, None] + inner * (c1[:, None] + inner * c2[:, None])).ravel()
-    begin, sign = path.traced[0], 1.0 if path.traced[1] >= path.traced[0] else -1.0
+    t, v, needed = sampled(curve, 9)
+    t, v = t[needed], v[needed]
+    begin, sign = path.traced[0], path.segments.sign
     if sign * begin < sign * t[0] and not math.isfinite(curve.origin):
         t, v = np.insert(t, 0, begin), np.insert(v, 0, v[0])
     ahead = int(np.sum(sign * t < sign * begin))
@@ -450,7 +391,7 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
         # A jump may meet held-out rows before the path on all rows begins.
         value = np.interp(sign * begin, sign * t[ahead - 1 : ahead + 1], v[ahead - 1 : ahead + 1])
         t, v = np.insert(t[ahead:], 0, begin), np.insert(v[ahead:], 0, value)
-    if curve.start.size > VALIDATION:
+    if curve.start.size > PAGE_SIZES.validation:
         t, v = _screen(t, v)
     best = curve.best
     return {
@@ -462,9 +403,10 @@ def validation_chart(curve: ValidationCurve, path: Path) -> dict[str, Any]:
     }
 
 
-def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
-    """Keep the first, smallest, largest and last value in each of `columns` strips of a screen."""
-    strip = np.minimum((np.abs(t - t[0]) / abs(t[-1] - t[0]) * columns).astype(int), columns - 1)
+def _screen(t: Array, v: Array) -> tuple[Array, Array]:
+    """Keep the first, smallest, largest and last value in each of many strips of a screen."""
+    strips = PAGE_SIZES.strips
+    strip = np.minimum((np.abs(t - t[0]) / abs(t[-1] - t[0]) * strips).astype(int), strips - 1)
     edges = np.flatnonzero(np.diff(strip, prepend=-1))
     keep: set[int] = {0, t.size - 1}
     for low, high in zip(edges.tolist(), [*edges[1:].tolist(), t.size], strict=True):
@@ -474,10 +416,9 @@ def _screen(t: Array, v: Array, columns: int = 2000) -> tuple[Array, Array]:
     return t[kept], v[kept]
 
 
-def _least(values: Array, tol: float) -> float:
+def _accepted(values: Array, tol: float, sizes: PageSizes) -> float:
     """Return `tol` times the range of the values; a range below rounding counts as rounding."""
-    size = float(np.abs(values).max())
-    return max(tol * float(np.ptp(values)), LEAST_RANGE * size)
+    return max(tol * float(np.ptp(values)), sizes.rounding * float(np.abs(values).max()))
 
 
 def _short(values: Array) -> list[float | None]:
@@ -486,7 +427,8 @@ def _short(values: Array) -> list[float | None]:
     if not (math.isfinite(span) and span > 0.0):
         return [rounded(v) for v in values.tolist()]
     digits = max(0, 5 - math.floor(math.log10(span)))
-    return [rounded(v) if digits > 15 else _plain(round(v, digits)) for v in values.tolist()]
+    most = sys.float_info.dig
+    return [rounded(v) if digits > most else _plain(round(v, digits)) for v in values.tolist()]
 
 
 def _plain(value: float) -> float:

@@ -17,8 +17,6 @@ from typing import Any
 from homotopy.errors import PathError
 from homotopy.path.files import replace_file
 
-__all__ = ["Report", "refuse_file_name"]
-
 # Height of the page, in pixels, when it is embedded in another.
 HEIGHT = 820
 
@@ -41,6 +39,7 @@ class Report:
     Attributes
     ----------
     title : str
+        The title of the page.
     content : dict
         The data of the page, as written into it.
     html : str
@@ -54,9 +53,9 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The whole page as text."""
-        here = files("homotopy.report")
+        folder = files("homotopy.report")
         frame, style, script = (
-            here.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
+            folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
         )
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         parts = {

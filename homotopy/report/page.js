@@ -446,7 +446,7 @@
       const out = this.symbol(0, 5);
       out.setAttribute("class", "point out");
       out.style.fill = "none";
-      $("field-key").append(el("span", {}, svg("svg", { viewBox: "-7 -7 14 14" }, out), "outlier here"));
+      $("field-key").append(el("span", {}, svg("svg", { viewBox: "-7 -7 14 14" }, out), spec.rim));
     }
 
     // Different shapes as well as colours.

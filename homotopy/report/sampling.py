@@ -14,39 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
+
+from homotopy.arrays import Array, Index
+from homotopy.path.on_segments import OnSegments
+from homotopy.report.sizes import PAGE_SIZES, PageSizes
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Curve", "JumpSite", "PageSizes", "Samples", "jump_sites", "stretches", "thinned"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
-# A stretch shorter than this fraction of the path is a pixel or less.
-BRIEF = 1.0 / 4000.0
-# Most numbers in memory at a time.
-BLOCK = 4_000_000
-
-
-@attrs.frozen(kw_only=True)
-class PageSizes:
-    """How much of a path is on its page."""
-
-    # Most stretches.
-    stretches: int = 3000
-    # Most numbers to compute for them on a large problem.
-    numbers: int = 400_000_000
-    # Fewest stretches, however large the problem.
-    least: int = 200
-    # Most jumps kept one by one; the largest are chosen.
-    jumps: int = 1000
-
-    def room(self, path: Path) -> int:
-        """Return how many stretches the page of a path may have."""
-        n = int(path.segments.first_piece.size)
-        return max(self.least, min(self.stretches, self.numbers // (n * 64)))
+__all__ = ["JumpSite", "Samples", "jump_sites", "stretches", "thinned"]
 
 
 @attrs.frozen(eq=False)
@@ -64,23 +40,21 @@ class JumpSite:
 
 def jump_sites(path: Path) -> list[JumpSite]:
     """Return the jumps of a path in the order of travel, one site per t."""
-    found: list[JumpSite] = []
-    records: dict[float, list[Any]] = {}
+    on, records = OnSegments(path), dict[float, list[Any]]()
     for jump in path.jumps:
         records.setdefault(jump.t, []).append(jump)
-    for t, here in records.items():
-        found.append(
-            JumpSite(
-                t=t,
-                before=path._locate(t, "before")[0],
-                after=path._locate(t, "after")[0],
-                flipped=np.unique(np.concatenate([jump.flipped for jump in here])),
-                objective_before=here[0].objective_before,
-                objective_after=here[-1].objective_after,
-                moved=any(jump.moved for jump in here),
-            )
+    return [
+        JumpSite(
+            t=t,
+            before=on.locate(t, "before")[0],
+            after=on.locate(t, "after")[0],
+            flipped=np.unique(np.concatenate([jump.flipped for jump in jumps])),
+            objective_before=jumps[0].objective_before,
+            objective_after=jumps[-1].objective_after,
+            moved=any(jump.moved for jump in jumps),
         )
-    return found
+        for t, jumps in records.items()
+    ]
 
 
 def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, Index]:
@@ -95,44 +69,28 @@ def stretches(path: Path, sites: Sequence[JumpSite], most: int) -> tuple[Index, 
     # Of the remaining cuts, place half evenly in t and half evenly among the break-points.
     left = (most - len(forced)) // 2
     by_count = np.linspace(0, count - 1, left).astype(np.int64)
-    sign = 1.0 if s.stop[-1] >= s.start[0] else -1.0
     places = np.linspace(s.start[0], s.stop[-1], left)
-    by_t = np.searchsorted(sign * s.start, sign * places, side="right") - 1
+    by_t = np.searchsorted(s.sign * s.start, s.sign * places, side="right") - 1
     first = np.unique(np.clip(np.concatenate([[0], forced, by_count, by_t]), 0, count - 1))
     return first.astype(np.int64), np.append(first[1:] - 1, count - 1).astype(np.int64)
 
 
 @attrs.frozen(eq=False)
-class Curve:
-    """Values at some ends of stretches, linear in t between them."""
-
-    end: Index
-    value: Array
-
-
-@attrs.frozen(eq=False)
 class Samples:
-    """A path at both ends of its stretches.
-
-    Attributes
-    ----------
-    path : Path
-    sites : list of JumpSite
-        The jumps kept one by one.
-    first, last : arrays (K,)
-        The first and last segment of each stretch.
-    """
+    """A path at both ends of its stretches."""
 
     path: Path
+    # The jumps kept one by one.
     sites: list[JumpSite]
+    # The first and the last segment of each stretch.
     first: Index
     last: Index
+    sizes: PageSizes
 
     @classmethod
-    def of(cls, path: Path, sizes: PageSizes | None = None) -> Samples:
+    def of(cls, path: Path, sizes: PageSizes = PAGE_SIZES) -> Samples:
         """Cut a path into stretches, and choose its largest jumps."""
-        sizes, sites = sizes or PageSizes(), jump_sites(path)
-        most = sizes.room(path)
+        sites, most = jump_sites(path), sizes.room(path)
         many = min(sizes.jumps, most // 2)
         if len(sites) > many:
             falls = np.array([abs(j.objective_before - j.objective_after) for j in sites])
@@ -140,7 +98,7 @@ class Samples:
             largest = np.sort(np.argsort(-falls, kind="stable")[:many])
             sites = [sites[i] for i in largest.tolist()]
         first, last = stretches(path, sites, most)
-        return cls(path, sites, first, last)
+        return cls(path, sites, first, last, sizes)
 
     def __len__(self) -> int:
         return int(self.first.size)
@@ -174,14 +132,13 @@ class Samples:
     def events(self) -> tuple[Index, Index, Index, Index]:
         """Return every change of piece in the order of travel: segment, coordinate, from, to."""
         s = self.path.segments
-        segment = np.repeat(np.arange(len(s)), np.diff(s.event))
         order = np.argsort(s.changed, kind="stable")
         row, to = s.changed[order], s.changed_to[order]
         same = np.append(False, row[1:] == row[:-1])[: row.size]
         came = np.where(same, np.roll(to, 1), s.first_piece[row])
         before = np.empty_like(came)
         before[order] = came
-        return segment, np.asarray(s.changed), before, np.asarray(s.changed_to)
+        return s.changed_on(), np.asarray(s.changed), before, np.asarray(s.changed_to)
 
     def counts(self) -> Index:
         """Return the number of coordinates on each piece at the end of every stretch."""
@@ -199,7 +156,7 @@ class Samples:
     def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield alpha (2 k, n) and b (2 k, m) at both ends of a block of stretches."""
         n = int(self.path.segments.first_piece.size)
-        size = max(1, BLOCK // (2 * n))
+        size = max(1, self.sizes.block // (2 * n))
         for begin in range(0, len(self), size):
             part = slice(begin, min(begin + size, len(self)))
             alpha, b = self.at_ends(range(2 * part.start, 2 * part.stop))
@@ -207,14 +164,14 @@ class Samples:
 
     def at_ends(self, ends: Sequence[int]) -> tuple[Array, Array]:
         """Return alpha (k, n) and b (k, m) at some ends."""
-        path, alpha, b = self.path, [], []
+        on, alpha, b = OnSegments(self.path), [], []
         start, stop = self.start, self.stop
         for end in ends:
             k, late = divmod(end, 2)
             segment, t = (self.last[k], stop[k]) if late else (self.first[k], start[k])
             # The end itself is stored; a weight of exactly 1 returns it unchanged.
-            alpha.append(path._alpha_on(int(segment), float(t)))
-            b.append(path._b_on(int(segment), float(t)))
+            alpha.append(on.alpha(int(segment), float(t)))
+            b.append(on.b(int(segment), float(t)))
         return np.stack(alpha), np.stack(b)
 
     def travel(self) -> Array:
@@ -230,13 +187,13 @@ class Samples:
     def watch(self, rows: Index, objective: bool) -> tuple[Array, Array, Array | None]:
         """Return alpha and response of `rows` at all ends, (2 K, rows) each, and the objective
         (K, 3) at the beginning, middle and end of every stretch."""
-        path, problem = self.path, self.path.problem
+        path, problem, on = self.path, self.path.problem, OnSegments(self.path)
         alphas, responses = np.empty((2, 2 * len(self), rows.size))
         values = np.empty((len(self), 3)) if objective else None
-        brief = BRIEF * abs(path.traced[1] - path.traced[0])
+        brief = self.sizes.brief * abs(path.traced[1] - path.traced[0])
         breaks = {jump.t for jump in path.jumps} if self.whole else set(self.start.tolist())
         for part, alpha, b in self.blocks():
-            u = path._response(alpha, b)
+            u = problem.response(alpha, b)
             ends = slice(2 * part.start, 2 * part.stop)
             alphas[ends], responses[ends] = alpha[:, rows], u[:, rows]
             if values is None:
@@ -258,12 +215,13 @@ class Samples:
                     ends_of = (0.5 * (x[i] + x[i + 1]) for x in (alpha, b, u))
                     values[k, 1] = problem.objective(middle, *ends_of)
                 else:
-                    values[k, 1] = path._objective_on(*path._locate(middle, "after"))
+                    values[k, 1] = on.objective(*on.locate(middle, "after"))
         return alphas, responses, values
 
 
-def thinned(t: Array, value: Array, tol: float) -> Curve:
-    """Drop ends greedily as long as `value` stays within `tol` of the straight lines left.
+def thinned(t: Array, value: Array, tol: float) -> Index:
+    """Drop ends greedily as long as `value` stays within `tol` of the straight lines left; return
+    the ends that are kept.
 
     A step from end 2k - 1 to end 2k by more than `tol` is a break: both its ends stay, as do the
     first and the last end.
@@ -286,5 +244,4 @@ def thinned(t: Array, value: Array, tol: float) -> Curve:
         middle = low + 1 + worst
         keep[middle] = True
         runs += [(a, z) for a, z in ((low, middle), (middle, high)) if z - a > 1]
-    end = np.flatnonzero(keep)
-    return Curve(end, value[end])
+    return np.flatnonzero(keep)

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.start.iterate import ConvexProblem, Iterate
 from homotopy.start.newton import Columns, Features, solve_newton
 from homotopy.start.pairs import Pairs, Rows
@@ -28,7 +28,6 @@ from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["ConvexProblem", "ConvexSolution", "solve_convex"]
 
-Array = npt.NDArray[np.float64]
 
 # Default limit of pairs and Newton steps: the larger of this many and this many per coordinate.
 ITERATIONS, ITERATIONS_EACH = 1_000_000, 100
@@ -48,10 +47,6 @@ class ConvexSolution:
     iterations: int
     violation: float
     converged: bool
-
-
-def _nothing() -> None:
-    """Do nothing: the default `pulse`."""
 
 
 def solve_convex(
@@ -102,7 +97,7 @@ def solve_convex(
         alpha=inside,
         b=np.zeros(m) if b is None else np.array(b, dtype=float),
         product=product,
-        pulse=pulse or _nothing,
+        pulse=pulse or (lambda: None),
     )
     _solve(at)
     violation = at.violation()

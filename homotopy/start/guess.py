@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.model import Problem
 from homotopy.model.polyline import Snapshot
 from homotopy.start.convex import ConvexProblem, ConvexSolution, solve_convex
@@ -21,8 +21,6 @@ __all__ = [
     "slack_of_border",
 ]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 GUESS = GuessTolerances()
 FEW, THOROUGH = StartTolerances().few, StartTolerances(few=0)

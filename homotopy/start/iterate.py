@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.gram import Gram
 from homotopy.model.polyline import Snapshot
 from homotopy.start.tables import Tables
 from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["ConvexProblem", "Iterate", "balance"]
-
-Array = npt.NDArray[np.float64]
 
 
 @attrs.frozen(eq=False)

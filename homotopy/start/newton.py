@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
+from homotopy.arrays import Array, Index
 from homotopy.gram import Gram
 from homotopy.start.iterate import Iterate, balance
 from homotopy.start.tables import Tables
@@ -29,8 +29,6 @@ from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["Columns", "Features", "Leaning", "Settled", "solve_newton"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 # Added to every diagonal, so that a column of zeros can be solved for.
 LEAST_DAMPING = 1e-300

@@ -10,9 +10,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from homotopy.arrays import Array, Index
 from homotopy.compilation import OUTER, PART, protect
 from homotopy.gram import Gram
 from homotopy.start.iterate import Iterate
@@ -20,8 +20,6 @@ from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["Pairs", "Rows", "sweeps_left"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 # How a compiled run of pairs ended.
 PAIRS_DONE, PAIRS_MISSING, PAIRS_LIMIT, PAIRS_STUCK, PAIRS_GOING = 0, 1, 2, 3, 4

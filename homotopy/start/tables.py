@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from homotopy.arrays import Array, Index
 from homotopy.compilation import OUTER, protect
 from homotopy.errors import ModelError
 from homotopy.model.polyline import Snapshot
@@ -19,8 +19,6 @@ from homotopy.start.tolerances import StartTolerances
 
 __all__ = ["Tables"]
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 USUAL = StartTolerances()
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from homotopy.engine import Homotopy
 from homotopy.errors import HomotopyError
@@ -26,17 +25,15 @@ from homotopy.gram import Gram
 from homotopy.model import LossModel, Problem
 from homotopy.model.polyline import Jump, Knot, Slope, Snapshot
 from homotopy.path import Path
-
-__all__ = ["check_plugin"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 # Operators and polylines are evaluated twice, by different arithmetic; they must agree this well.
 AGREE = 1e-10
 
 
-def check_plugin(model: LossModel, *, tol: float = 1e-8, start: Any = None) -> Path:
+def check_plugin(
+    model: LossModel, *, tol: float = PATH_TOLERANCES.proven, start: Any = None
+) -> Path:
     """Check that `model` satisfies the contract of `LossModel`; return its path.
 
     Parameters

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Draw"]
-
-Array = npt.NDArray[np.float64]
+from homotopy.arrays import Array, Index
 
 
 class Draw:
@@ -32,7 +29,7 @@ class Draw:
         """Draw a number between 10^low and 10^high, log-uniform, with two digits."""
         return float(f"{10.0 ** self.rng.uniform(low, high):.2g}")
 
-    def some(self, n: int, part: float) -> npt.NDArray[np.int64]:
+    def some(self, n: int, part: float) -> Index:
         """Draw about this fraction of n rows, at least one."""
         chosen = np.flatnonzero(self.rng.random(n) < part)
         return chosen if chosen.size else self.rng.integers(n, size=1)

@@ -17,6 +17,7 @@ bind, corners at infinity, several border columns, walls, slanted pieces, near-s
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +28,6 @@ from homotopy.model import LossModel
 from homotopy.registry import installed_plugins, load_plugin
 from homotopy.testing.draw import Draw
 from homotopy.testing.programs import PROGRAMS
-
-__all__ = ["HostileProblem", "hostile_problem", "hostile_problems"]
 
 
 @attrs.frozen(eq=False)
@@ -57,7 +56,7 @@ class HostileProblem:
 def hostile_problem(seed: int) -> HostileProblem:
     """Return the problem with this seed; most come from the installed plugins that implement
     `LossModel.hostile`."""
-    draw, plugins = Draw(seed), _offering()
+    draw, plugins = Draw(seed), _offering(installed_plugins())
     if plugins and draw.chance(0.6):
         name, model, given = draw.pick(*plugins).hostile(draw)
     else:
@@ -65,10 +64,11 @@ def hostile_problem(seed: int) -> HostileProblem:
     return HostileProblem(seed, name, model, given)
 
 
-def _offering() -> list[type[LossModel]]:
-    """Return the installed plugins that draw hostile problems; skip those that fail to load."""
+@functools.cache
+def _offering(names: tuple[str, ...]) -> list[type[LossModel]]:
+    """Return the plugins that draw hostile problems; skip those that fail to load."""
     found = []
-    for name in installed_plugins():
+    for name in names:
         with contextlib.suppress(Exception):
             plugin = load_plugin(name)
             # Only if the class defines it itself: the arguments of a subclass may differ.

@@ -11,15 +11,12 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.gram import DenseGram, LinearGram
 from homotopy.model import Affine, Jump, Knot, LossModel, Slope
 from homotopy.testing.draw import Draw
 
-__all__ = ["PROGRAMS", "Declared"]
-
-Array = npt.NDArray[np.float64]
 Made = tuple[str, Any, dict[str, Any]]
 INF = np.inf
 

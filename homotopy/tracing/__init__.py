@@ -1,5 +1,6 @@
 """One trace from its first point to the verdict, one module per part of the work.
 
+* `options`: what can be chosen;
 * `first_point`: the problem at the start of the span, solved exactly;
 * `jumps`: what the tracker does not do itself at a jump;
 * `watch`: limits, callbacks and the progress bar; `passed`, `stop_at`: what a callback can read of
@@ -8,10 +9,11 @@
 * `run`: the loop through all of them, and its state for checkpoints.
 """
 
+from homotopy.tracing.options import Options
 from homotopy.tracing.run import Run
 from homotopy.tracing.stop_at import StopAt
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracing.verdict import Unproven
 from homotopy.tracing.watch import Callback, Progress
 
-__all__ = ["Callback", "Progress", "Run", "StopAt", "TraceTolerances", "Unproven"]
+__all__ = ["Callback", "Options", "Progress", "Run", "StopAt", "TraceTolerances", "Unproven"]

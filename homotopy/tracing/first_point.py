@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.descent import descend
 from homotopy.errors import ModelError, PathError, TraceError
 from homotopy.model.polyline import JUMP, Snapshot
@@ -23,31 +24,22 @@ from homotopy.tracker import Tracker
 
 __all__ = ["Begun", "FirstPoint", "Guess", "Start", "go_downhill"]
 
-Array = npt.NDArray[np.float64]
 Guess = tuple[Array, Array]
 Start = Path | tuple[Path, float] | npt.ArrayLike | None
 
 
 @attrs.frozen(eq=False)
 class Begun:
-    """The first point of a path.
+    """The first point of a path."""
 
-    Attributes
-    ----------
-    start, stop : float
-        The finite span.
-    guess : (alpha, b)
-        The guess from which the first point was found.
-    as_it_was : bool
-        Whether the given start was already exact.
-    free : bool
-        Whether an undetermined intercept was put in the middle of its interval.
-    """
-
+    # The finite span.
     start: float
     stop: float
+    # The guess from which the first point was found.
     guess: Guess
+    # Whether the given start was already exact.
     as_it_was: bool
+    # Whether an undetermined intercept was put in the middle of its interval.
     free: bool
 
 
@@ -62,8 +54,8 @@ class FirstPoint:
         self.target = self.problem.target(self.problem.start)
         # Whether the guess is so close that it is probably on the right pieces.
         self.close = False
-        # Whether it was made with few steps, as few coordinates allow; a second attempt takes the
-        # time for a thorough one.
+        # Whether it is rough, as is allowed for few coordinates; a second attempt uses a thorough
+        # guess.
         self.rough, self.again = False, again
 
     def reach(self, start: Start, guess: Guess | None) -> Begun:
@@ -73,27 +65,27 @@ class FirstPoint:
         if start is None and (not snap.convex or unknown):
             raise ModelError(self._not_convex())
         if self.again and guess is not None and few_coordinates(problem) and self._is_convex():
-            # The guess of the first attempt was rough, and may be what went wrong.
+            # The guess of the first attempt was rough, which may have been the cause.
             guess = self._convex(None, None)
         point = self._on_path(start) if guess is None else None
-        if point is not None and self._stands(point):
-            guess, standing = point, True
+        if point is not None and self._is_exact(point):
+            guess, exact = point, True
         else:
             if guess is None:
                 guess = self._guess(start) if point is None else self._polished(*point)
-            standing = self.close and self._stands(guess, solved=True)
-            if not standing:
+            exact = self.close and self._is_exact(guess, solved=True)
+            if not exact:
                 guess = self._settled(guess)
         free = snap.convex and self._centre_border()
         if free:
-            # Everything that b moves is on a flat slope now, so nothing is left to settle.
+            # Everything that b moves is now on a flat slope, so nothing remains to be settled.
             tracker.assign(snap, *snap.branches(tracker.u))
             tracker.use(tracker.polylines)
             tracker.rebuild(tracker.tolerances.independence.well)
         ends = problem.start, problem.stop
         if not np.isfinite(problem.start):
             ends = self._finite_span()
-        return Begun(*ends, guess, as_it_was=standing and not free, free=free)
+        return Begun(*ends, guess, as_it_was=exact and not free, free=free)
 
     def _not_convex(self) -> str:
         """Say that the start has no unique optimum, and the ways out."""
@@ -119,18 +111,18 @@ class FirstPoint:
     def _stand_at(self, guess: Guess) -> None:
         """Put every coordinate on the piece of its polyline that is nearest to `guess`."""
         problem, tracker = self.problem, self.tracker
-        tracker.place(*guess, (problem.start, problem.stop))
+        tracker.set_guess(*guess, (problem.start, problem.stop))
         tracker.assign(self.snap, *self.snap.branches(tracker.u))
 
-    def _stands(self, guess: Guess, *, solved: bool = False) -> bool:
-        """Whether a point of another path is already exact here, so that nothing needs solving; or
-        whether a guess is on the right pieces, so that its equations, `solved` once, make it so."""
+    def _is_exact(self, guess: Guess, *, solved: bool = False) -> bool:
+        """Whether a point is exact here; with `solved`, whether one solve on its pieces makes it
+        exact."""
         problem, tracker, tol = self.problem, self.tracker, self.tracker.tolerances
         if not (problem.gram.semidefinite and np.isfinite(problem.start)):
             return False
         if solved and not self.snap.convex:
             return False
-        tracker.load_lines(problem.start, problem.stop)
+        tracker.load_polylines(problem.start, problem.stop)
         self._stand_at(guess)
         if np.any(tracker.side):
             return False
@@ -144,7 +136,7 @@ class FirstPoint:
         if solved:
             if tracker.sizes.strain > self.tolerances.quick:
                 return False
-            # (Always: a guess that is right to ten digits is not a first point.)
+            # (Always: ten correct digits are not enough.)
             tracker.sharpen()
         if not tracker.off <= tol.repair:
             return False
@@ -153,8 +145,8 @@ class FirstPoint:
         return True
 
     def _settled(self, guess: Guess) -> Guess:
-        """Make a guess exact; if it was rough and that fails, or rounding matters so much that the
-        way there may have spoilt the point, a thorough one instead.  Return it."""
+        """Make a guess exact; if a rough one fails, or rounding may have spoilt the result, start
+        again from a thorough one.  Return the guess used."""
         sizes = self.tracker.sizes
         try:
             self._settle(guess)
@@ -164,7 +156,7 @@ class FirstPoint:
             if not self.rough:
                 raise
         guess = self._convex(None, None, thorough=True)
-        # What was measured on the way belongs to no path.
+        # Discard the measurements of the failed attempt.
         sizes.strain = sizes.most_norm = sizes.most_mass = 0.0
         self.tracker.forget_effort()
         self._settle(guess)
@@ -228,8 +220,8 @@ class FirstPoint:
             return stop, stop
         if not length > blur:
             raise TraceError(
-                f"the span from {start:.9g} to {stop:.9g} cannot be told from the rounding of the "
-                f"responses, which is {blur:.2g}"
+                f"the span from {start:.9g} to {stop:.9g} is shorter than the rounding error of "
+                f"the responses, {blur:.2g}"
             )
         lines.check(start, stop)
         return start, stop
@@ -286,7 +278,7 @@ class FirstPoint:
         return self._convex(alpha, b) if self._is_convex() else (alpha, b)
 
     def _is_convex(self) -> bool:
-        """Whether there is but one optimum at the start."""
+        """Whether the optimum is unique at the start."""
         return self.snap.convex and self.problem.gram.semidefinite
 
     def _convex(self, alpha: Array | None, b: Array | None, *, thorough: bool = False) -> Guess:
@@ -304,5 +296,5 @@ def go_downhill(tracker: Tracker, snap: Snapshot, ridge: tuple[int, float] | Non
     point = tracker.alpha.copy(), tracker.b.copy(), tracker.piece.copy()
     form = tracker.gram, tracker.border
     alpha, b, piece = descend(*form, snap, point, ridge, tracker.size_of_u())
-    tracker.place(alpha, b)
+    tracker.set_guess(alpha, b)
     tracker.piece[:] = piece

@@ -1,64 +1,47 @@
-"""What the tracker does not do itself at a jump: which coordinates flip if the model has its own
-rule, and the crossing if the mu-homotopy cannot do it."""
+"""Jumps that the tracker cannot handle alone: the model's own rule for flips, and crossings on
+which the mu-homotopy fails."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from homotopy.conditional import ConditionalQP, ConditionalSolver, osqp_solver
+from homotopy.arrays import Array, Index
+from homotopy.conditional import ConditionalQP, osqp_solver
 from homotopy.errors import TraceError
 from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.path import Path
 from homotopy.path.jump_record import METHODS
+from homotopy.path.part import beginning
 from homotopy.tracing.first_point import go_downhill
-from homotopy.tracing.sides import Sides, in_turn
-from homotopy.tracing.tolerances import TraceTolerances
+from homotopy.tracing.options import Options
+from homotopy.tracing.sides import Sides, solve_in_turn
 from homotopy.tracker import Failed, OnRidge, Outcome, Tracker, Wants
-
-__all__ = ["Jumps"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 NONE: Index = np.empty(0, dtype=np.int64)
 HOMOTOPY, OSQP, CUSTOM, LATE, DESCENT, CONVEX = METHODS
 
 
 class Jumps:
-    """Handles the jumps of one trace.
+    """Handles the jumps of one trace."""
 
-    Attributes
-    ----------
-    method : str
-        How the present jump is crossed, one of `METHODS`.
-    late : int
-        Jumps that were crossed slightly later than their t.
-    recovered : int
-        Consecutive jumps at one t that the homotopy could not cross.
-    """
-
-    def __init__(
-        self,
-        tracker: Tracker,
-        d_step: str,
-        solver: ConditionalSolver,
-        tolerances: TraceTolerances,
-    ) -> None:
-        self.tracker, self.problem = tracker, tracker.problem
-        self.d_step, self.solver, self.tolerances = d_step, solver, tolerances
-        self.by_solver = OSQP if solver is osqp_solver else CUSTOM
-        self.late = self.recovered = 0
-        self.recovered_at, self.late_from = np.nan, (np.nan, 0)
+    def __init__(self, tracker: Tracker, options: Options) -> None:
+        self.tracker, self.problem, self.tolerances = tracker, tracker.problem, options.tracing
+        self.d_step, self.solver = options.d_step, options.solver
+        self.by_solver = OSQP if self.solver is osqp_solver else CUSTOM
+        # Jumps that were crossed slightly later than their t; where the latest of them begin, as t
+        # and the number of segments by then.
+        self.late, self.late_from = 0, (np.nan, 0)
+        # Consecutive jumps at one t that the homotopy could not cross.
+        self.recovered, self.recovered_at = 0, np.nan
         self.ridge: tuple[int, float] | None = None
-        self.solvable = d_step == "auto" and self.problem.gram.semidefinite
-        tracker.jumping.may_leave = self.solvable
+        tracker.jumping.may_leave = self.d_step == "auto" and self.problem.gram.semidefinite
         self._choose_usual()
 
     def forced(self, path: Path) -> bool:
-        """Whether a jump of `path` was crossed late, or by a QP solver that was not asked for."""
+        """Whether a jump of `path` was crossed late, or by the QP solver as a fallback."""
         by_solver = any(jump.solver in (OSQP, CUSTOM) for jump in path.jumps)
         return bool(self.late or (self.solvable and by_solver))
 
@@ -67,7 +50,7 @@ class Jumps:
         """Return the places of the jumps that were crossed as a whole."""
         return np.array([jump.t for jump in path.jumps if jump.solver == CONVEX])
 
-    def see_to(self, outcome: Outcome) -> None:
+    def handle(self, outcome: Outcome) -> None:
         """Do what the tracker requests."""
         if isinstance(outcome, Failed):
             if not outcome.crossing:
@@ -76,15 +59,24 @@ class Jumps:
         elif isinstance(outcome, OnRidge):
             self._fall_off(outcome)
         elif outcome is Wants.FLIPS:
-            self._ask()
+            self._choose_flips()
         elif outcome is Wants.CROSSING:
             self._cross()
 
     # ------------------------------------------------------------------ the choice of a method
 
+    @property
+    def solvable(self) -> bool:
+        """Whether jumps that the homotopy cannot cross may be solved as QPs."""
+        return bool(self.tracker.jumping.may_leave)
+
+    @property
+    def method(self) -> str:
+        """How the present jump is to be crossed, one of `METHODS`."""
+        return METHODS[int(self.tracker.jumping.method)]
+
     def _choose(self, method: str) -> None:
-        self.method = method
-        self.tracker.jumping.by_solver = method != HOMOTOPY
+        self.tracker.jumping.method = METHODS.index(method)
 
     def _choose_usual(self) -> None:
         self._choose(self.by_solver if self.d_step == "osqp" else HOMOTOPY)
@@ -139,7 +131,7 @@ class Jumps:
 
     # ------------------------------------------------------------------ crossing
 
-    def _ask(self) -> None:
+    def _choose_flips(self) -> None:
         """Let a model with its own rule choose which coordinates flip."""
         tracker = self.tracker
         noted = tracker.motion.flips[: tracker.jumping.flips].copy()
@@ -172,7 +164,7 @@ class Jumps:
                 f"error is {tracker.off:.2g} times the rounding error expected"
             )
         # If there were several rounds, record the most unusual method.
-        tracker.jumping.solved_by = max(int(tracker.jumping.solved_by), METHODS.index(self.method))
+        tracker.jumping.solved_by = max(tracker.jumping.solved_by, tracker.jumping.method)
         self._choose_usual()
 
     def _solve(self, snap: Snapshot, target: Array) -> None:
@@ -181,24 +173,24 @@ class Jumps:
         ends = zip(sides.first.tolist(), sides.last.tolist(), strict=True)
         slices = [slice(first, last + 1) for first, last in ends]
         qp = ConditionalQP.build(self.problem, snap, target, slices, tracker.pulse)
-        self._take(*self.solver(qp), sides, snap)
+        self._place(*self.solver(qp), sides, snap)
 
     def _cross_whole(self, t: float, snap: Snapshot) -> None:
-        """Find a better local optimum by convex problems in turn."""
+        """Find a better local optimum by a sequence of convex problems."""
         tracker, problem = self.tracker, self.problem
         near = self.tolerances.at_corner * tracker.size_of_u()
         point = tracker.alpha.copy(), tracker.b
-        alpha, b, sides, turns = in_turn(
+        alpha, b, sides, count = solve_in_turn(
             problem, t, point, self._sides(), near, self.tolerances, tracker.pulse
         )
         # Each of them is a round of the jump.
-        tracker.jumping.rounds += turns - 1
-        self._take(alpha, b, sides, snap)
+        tracker.jumping.rounds += count - 1
+        self._place(alpha, b, sides, snap)
 
-    def _take(self, alpha: Array, b: Array, sides: Sides, snap: Snapshot) -> None:
+    def _place(self, alpha: Array, b: Array, sides: Sides, snap: Snapshot) -> None:
         """Put every coordinate on the piece of its side that is nearest to alpha and b."""
         tracker = self.tracker
-        tracker.place(alpha, b)
+        tracker.set_guess(alpha, b)
         given = tracker.piece // 2
         tracker.assign(snap, sides.first, sides.last)
         self._keep_sides(snap, given)
@@ -227,7 +219,7 @@ class Jumps:
         (t, count), near = self.late_from, self.tolerances.nearby * abs(path.span[1] - path.span[0])
         if not abs(path.traced[1] - t) <= near or count >= len(path.segments):
             return path
-        return path._first(count) if count else None
+        return beginning(path, count) if count else None
 
     def state(self) -> dict[str, float]:
         """Return what a checkpoint must contain, by name."""
@@ -238,16 +230,15 @@ class Jumps:
             "late_segments": self.late_from[1],
             "recovered": self.recovered,
             "recovered_at": self.recovered_at,
-            "method": METHODS.index(self.method),
             "ridge": i,
             "ridge_way": way,
         }
 
-    def restore(self, saved: Mapping[str, float]) -> None:
+    def load_state(self, saved: Mapping[str, Any]) -> None:
         """Continue from `state`."""
-        self.late, self.recovered = int(saved["late"]), int(saved["recovered"])
-        self.late_from = saved["late_from"], int(saved["late_segments"])
-        self.recovered_at = saved["recovered_at"]
-        self.method = METHODS[int(saved["method"])]
-        i, way = int(saved["ridge"]), saved["ridge_way"]
+        numbers = {name: value.item() for name, value in saved.items()}
+        self.late, self.recovered = numbers["late"], numbers["recovered"]
+        self.late_from = numbers["late_from"], numbers["late_segments"]
+        self.recovered_at = numbers["recovered_at"]
+        i, way = numbers["ridge"], numbers["ridge_way"]
         self.ridge = (i, way) if i >= 0 else None

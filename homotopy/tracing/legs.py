@@ -1,4 +1,5 @@
-"""Legs: many short paths, each from where the one before ended, in one run of compiled code."""
+"""Legs: many short paths, each starting where the previous one ended, in one run of compiled
+code."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.errors import ModelError
 from homotopy.model import LossModel
 from homotopy.path import Path, Status
@@ -17,7 +18,6 @@ from homotopy.tracing.run import Run
 
 __all__ = ["Legs", "follow_legs", "may_follow"]
 
-Array = npt.NDArray[np.float64]
 
 # What is counted for each leg.
 COUNTED = ("steps", "pivots", "exchanges", "slides", "refined")
@@ -25,14 +25,14 @@ COUNTED = ("steps", "pivots", "exchanges", "slides", "refined")
 
 @attrs.frozen(eq=False)
 class Legs:
-    """The numbers of models that follow each other: only corners and border targets move.
+    """A sequence of models that differ only in corners and border targets.
 
     Attributes
     ----------
     corners : array (K + 1, n, corners of a polyline)
         At both ends of K legs; a corner is infinite at all of them or at none.
     targets : array (K + 1, border columns)
-        The same of ``border_target``.
+        The same for ``border_target``.
     model : callable
         ``model(k)`` is the model of leg k, with a span from 0 to 1.
     """
@@ -50,8 +50,8 @@ class Legs:
 
 
 def may_follow(run: Run, legs: Legs) -> bool:
-    """Whether nothing but corners and targets moves (no slope, no kind and no order of corners),
-    and nothing limits the trace."""
+    """Whether only corners and targets move (slopes, kinds and order of corners stay) and no limit
+    is set."""
     lines, bend = run.problem.polylines, run.problem.polylines.curvature
     for what, shape in (("corners", lines.corner0.shape), ("targets", run.problem.target0.shape)):
         given = np.shape(getattr(legs, what))
@@ -67,11 +67,11 @@ def may_follow(run: Run, legs: Legs) -> bool:
 
 
 def follow_legs(run: Run, legs: Legs) -> list[Path]:
-    """Trace legs with the tracker of `run`, which stands at the beginning of the first (see
+    """Trace legs with the tracker of `run`, which is at the start of the first (see
     `may_follow`).
 
-    Return the paths that are complete and proven; if there are fewer than legs, the tracker is
-    lost.
+    Return the paths that are complete and proven; if there are fewer than legs, the tracker
+    cannot be used again.
     """
     tracker, problem, options = run.tracker, run.problem, run.options
     corners, targets = (np.ascontiguousarray(v, dtype=float) for v in (legs.corners, legs.targets))
@@ -82,11 +82,12 @@ def follow_legs(run: Run, legs: Legs) -> list[Path]:
         return []
     noted, done = tracker.run_legs(corners[: count + 1], targets[: count + 1], scale)
     marks = noted.mark[: done + 1]
-    segments = segments_of_legs(tracker.record, marks, noted.piece)
+    begins = marks.segments, marks.entries, marks.logged
+    segments = segments_of_legs(tracker.record, *begins, noted.piece)
     counts = {name: np.diff(marks[name]).tolist() for name in COUNTED}
     with np.errstate(invalid="ignore"):
         rates = np.where(np.isfinite(corners[:-1]), np.diff(corners, axis=0), 0.0)
-    turns, paths = np.diff(targets, axis=0), []
+    drifts, paths = np.diff(targets, axis=0), []
     tolerances = options.tracing
     doubt = (marks.bound > tracker.tolerances.repair) | (marks.strain > tolerances.strain)
     doubt |= marks.broken > tolerances.broken
@@ -95,7 +96,7 @@ def follow_legs(run: Run, legs: Legs) -> list[Path]:
         model = legs.model(k)
         line = attrs.evolve(problem.polylines, corner0=corners[k], corner1=rates[k])
         problem = attrs.evolve(
-            problem, model=model, target0=targets[k], target1=turns[k], polylines=line
+            problem, model=model, target0=targets[k], target1=drifts[k], polylines=line
         )
         path = Path(
             model=model,

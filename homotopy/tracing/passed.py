@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Index
 from homotopy.model import Problem
 from homotopy.tracker import Tracker
-
-__all__ = ["Passed", "Sweep"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)

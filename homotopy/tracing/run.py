@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Index
 from homotopy.checkpoint import Checkpoint, Keeper, Trouble
 from homotopy.errors import ModelError, TraceError, TraceInterrupted
 from homotopy.model import LossModel, Problem
 from homotopy.path import Path, Status
 from homotopy.path.certificate import proven_part
+from homotopy.path.on_segments import OnSegments
 from homotopy.path.recorded import jump_records, segments_of
 from homotopy.tracing.first_point import FirstPoint, Guess, Start
 from homotopy.tracing.jumps import NONE, Jumps
+from homotopy.tracing.options import Options
 from homotopy.tracing.verdict import Unproven, declined, is_proven
 from homotopy.tracing.watch import FOREVER, Callback, Stopped, Watch
 from homotopy.tracker import Failed, Tracker
-
-if TYPE_CHECKING:
-    from homotopy.engine import Homotopy
-
-__all__ = ["Run"]
-
-Index = npt.NDArray[np.int64]
 
 
 class Run:
@@ -35,7 +29,7 @@ class Run:
 
     def __init__(
         self,
-        options: Homotopy,
+        options: Options,
         progress: bool = False,
         callback: Callback | None = None,
         deadline: float = np.inf,
@@ -43,8 +37,8 @@ class Run:
         tracker: Tracker | None = None,
     ) -> None:
         self.options, self.keeper = options, keeper
-        # A tracker that is given stands at the first point (`Tracker.turn_to`).
-        self.standing = tracker is not None
+        # A given tracker is already at the first point (`Tracker.turn_to`).
+        self.continues = tracker is not None
         if tracker is None:
             rule = getattr(options.model.flips, "__func__", None)
             tracker = Tracker(
@@ -54,15 +48,9 @@ class Run:
                 asks=rule is not LossModel.flips,
             )
         self.tracker, self.problem = tracker, tracker.problem
-        self.jumps = Jumps(self.tracker, options.d_step, options.solver, options.tracing)
+        self.jumps = Jumps(tracker, options)
         self.watch = Watch(
-            self.problem,
-            self.tracker,
-            progress=progress,
-            callback=callback,
-            deadline=deadline,
-            max_breakpoints=options.max_breakpoints,
-            beat=options.tracing.beat,
+            tracker, options, progress=progress, callback=callback, deadline=deadline
         )
         self._listen_to()
         self.status, self.start_steps = Status.COMPLETE, 0
@@ -120,18 +108,18 @@ class Run:
         raise declined(self.tracker, self.start, earlier, trouble)
 
     def _drowned(self) -> bool:
-        """Whether responses are nothing but rounding: then no part of the path is proven."""
+        """Whether responses are pure rounding error: then no part of the path is proven."""
         return bool(self.tracker.sizes.strain > self.options.tracing.drowned)
 
     def _proven(self, path: Path) -> bool:
         tolerances, forced = self.options.tracing, self.jumps.forced(path)
         segments = len(path.segments)
         small = tolerances.is_small(path.problem.gram.size, segments)
-        # From a first point that is proven, the tracker's account of the path suffices.
-        # (What a model adds to the certificate, only the certificate knows.)
+        # If the first point is proven, the tracker's error bound suffices.
+        # (Checks added by the model run only in the certificate.)
         stated = type(path.model).residuals is not LossModel.residuals
         measured = tolerances.is_measured(segments, self.tracker.gap) and not stated
-        known = self.standing or measured
+        known = self.continues or measured
         forced = forced or (small and not known)
         whole = self.jumps.crossed_whole(path)
         if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):
@@ -143,7 +131,7 @@ class Run:
     def begin(self, start: Start) -> None:
         """Solve the problem at the start of the span, exactly."""
         tracker, free = self.tracker, False
-        if not self.standing:
+        if not self.continues:
             again = self.earlier is not None
             point = FirstPoint(tracker, self.options.tracing, again=again).reach(start, self.guess)
             self.guess, self.start, self.stop = point.guess, point.start, point.stop
@@ -187,13 +175,13 @@ class Run:
         else:
             self.keeper.step(self, self._advance)
         if not self.tracker.in_jump:
-            self.watch.tell()
+            self.watch.report()
 
     def _advance(self) -> None:
         outcome = self.tracker.advance(self._listen)
         if isinstance(outcome, Failed) and not self.begun:
             raise outcome.error
-        self.jumps.see_to(outcome)
+        self.jumps.handle(outcome)
 
     def _listen(self) -> bool:
         """Called at a pause; return True if the trace itself must act."""
@@ -207,11 +195,11 @@ class Run:
         )
 
     def _pulse(self) -> None:
-        """Called now and then, at any stage of the work."""
+        """Called periodically, at any stage of the work."""
         if self.keeper is None or not self.begun:
-            self.watch.look()
+            self.watch.poll()
         else:
-            self.keeper.watch(self.watch.look)
+            self.keeper.watch(self.watch.poll)
             if self.keeper.due():
                 # Pause at the next break-point.
                 self.tracker.cursor.stop_segments = 0
@@ -239,52 +227,46 @@ class Run:
 
     # ------------------------------------------------------------------ checkpoints
 
-    def state(self) -> dict[str, Any]:
-        """Return everything that the rest of the trace depends on, as arrays by name."""
+    def state(self) -> dict[str, dict[str, Any]]:
+        """Return everything that the rest of the trace depends on: numbers and arrays, by the part
+        of the trace that they belong to and by name."""
         assert self.guess is not None
-        numbers = {
+        alpha, b = self.guess
+        own: dict[str, Any] = {
             "start": self.start,
             "stop": self.stop,
             "start_steps": self.start_steps,
             "first_objective": self.watch.first_objective,
+            "first_piece": self.first_piece,
+            "alpha": alpha,
+            "b": b,
         }
-        arrays = {"first_piece": self.first_piece, "alpha": self.guess[0], "b": self.guess[1]}
-        rooms: dict[str, dict[str, Any]] = {
-            "run": numbers,
-            "jumps": self.jumps.state(),
-            "begun": arrays,
-        }
-        kept = {
-            f"{room}.{name}": np.atleast_1d(value)
-            for room, own in rooms.items()
-            for name, value in own.items()
-        }
-        held = {f"gram.{name}": array for name, array in self.problem.gram.held().items()}
-        return kept | held | self.tracker.state()
+        gram: dict[str, Any] = dict(self.problem.gram.held())
+        return {"run": own, "jumps": self.jumps.state(), "gram": gram} | self.tracker.state()
 
     def trouble(self) -> Trouble | None:
         """Return how the previous attempt ended, if there was one."""
         return None if self.earlier is None else self.earlier.trouble()
 
-    def restore(self, saved: Checkpoint | None) -> None:
+    def load_state(self, saved: Checkpoint | None) -> None:
         """Continue from `saved`, if given."""
         if saved is None:
             return
         n = self.problem.gram.size
         with saved.refusing():
-            numbers, begun = saved.numbers("run"), saved.room("begun")
-            self.start, self.stop = numbers["start"], numbers["stop"]
-            self.start_steps = int(numbers["start_steps"])
-            self.watch.first_objective = numbers["first_objective"]
-            self.jumps.restore(saved.numbers("jumps"))
-            self.first_piece, self.guess = begun["first_piece"], (begun["alpha"], begun["b"])
+            own = saved.parts["run"]
+            self.start, self.stop = own["start"].item(), own["stop"].item()
+            self.start_steps = own["start_steps"].item()
+            self.watch.first_objective = own["first_objective"].item()
+            self.jumps.load_state(saved.parts["jumps"])
+            self.first_piece, self.guess = own["first_piece"], (own["alpha"], own["b"])
             if self.first_piece.shape != (n,) or self.guess[0].shape != (n,):
                 raise ValueError(f"it has {self.first_piece.size} coordinates, the model has {n}")
             if self.guess[1].shape != self.tracker.b.shape:
                 raise ValueError(f"it has {self.guess[1].size} border columns")
             self.tracker.load_model(self.start, self.stop)
-            self.tracker.restore_state(saved.arrays)
-            self.problem.gram.hold(saved.room("gram"))
+            self.tracker.load_state(saved.parts)
+            self.problem.gram.hold(saved.parts.get("gram", {}))
         self.begun, self.watch.ends = True, (self.start, self.stop)
         self.watch.read_from(self.first_piece)
         if self.keeper is not None and self.keeper.file == saved.file:
@@ -295,12 +277,7 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.watch.close()
         if not self.begun or not self.tracker.recorded():
             return
@@ -352,8 +329,9 @@ class Run:
 def _priced(path: Path) -> Path:
     """Recompute the objectives at the jumps of `path`, if the tracker could not update them (an
     origin of the loss that is not affine in t, or that crosses a corner)."""
+    on = OnSegments(path)
     values = {
-        jump.t: [path._objective_on(*path._locate(jump.t, s)) for s in ("before", "after")]
+        jump.t: [on.objective(*on.locate(jump.t, s)) for s in ("before", "after")]
         for jump in path.jumps
     }
     jumps = []

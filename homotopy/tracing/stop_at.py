@@ -10,8 +10,6 @@ from homotopy.path.zeros import QUANTITIES, Zero, jump_between, values_on, zeros
 from homotopy.tracing.passed import Passed
 from homotopy.tracing.watch import Progress
 
-__all__ = ["StopAt"]
-
 
 class StopAt:
     """A callback: ``trace(callback=StopAt(f))`` ends at the first break-point after a zero of f.
@@ -38,17 +36,17 @@ class StopAt:
 
     def __call__(self, progress: Progress) -> bool:
         for passed in progress.passed():
-            self._look(passed)
+            self._examine(passed)
             if self.zero is not None:
                 return True
         return False
 
-    def _look(self, passed: Passed) -> None:
+    def _examine(self, passed: Passed) -> None:
         problem, (start, stop) = passed.problem, passed.t
         ends: Any = passed.alpha
         if self.of == "response":
             pairs = zip(passed.alpha, passed.border_multipliers, strict=True)
-            ends = tuple(problem.gram.matvec(a) + problem.border @ b for a, b in pairs)
+            ends = tuple(problem.response(*end) for end in pairs)
         values = values_on(
             problem.model, self.f, self.of, passed.t, ends, passed.border_multipliers
         )

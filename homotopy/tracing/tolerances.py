@@ -4,75 +4,84 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["TraceTolerances"]
+from homotopy.tracker import Tolerances
+
+
+@attrs.frozen(kw_only=True)
+class SecondAttempt:
+    """How a second attempt differs from the first: fields of `homotopy.tracker.Tolerances` and of
+    the objects in it.  Everything is recomputed after every step."""
+
+    cancelled: float = 1e3
+    little_border: float = 0.0
+    refresh: int = 1
+    most_late: int = 2
+    settlings: int = 8
+
+    def applied_to(self, first: Tolerances) -> Tolerances:
+        """Return the tolerances of a second attempt after one with the tolerances `first`."""
+        patience = attrs.evolve(
+            first.patience,
+            refresh=self.refresh,
+            most_late=self.most_late,
+            settlings=self.settlings,
+        )
+        proof = attrs.evolve(first.proof, little_border=self.little_border)
+        return attrs.evolve(first, cancelled=self.cancelled, proof=proof, patience=patience)
 
 
 @attrs.frozen(kw_only=True)
 class TraceTolerances:
-    """When a path is checked, how jumps are recovered, how long a second attempt may take.
+    """When a path is checked, how jumps are recovered, how long a second attempt may take."""
 
-    Parameters
-    ----------
-    again, at_least : float
-        The time limit of a second attempt: this many times the first one, plus this many seconds.
-    level : float
-        A rise of the objective at a jump by no more than this fraction is rounding.
-    strain : float
-        The certificate checks a path before it is returned if rounding exceeds this fraction of a
-        response.
-    broken : float
-        The same if an exchange along a null direction moves a response by this many times what is
-        near a corner.  (With features only: rows of Q tell no more about w.)
-    quick : float
-        A rough guess of the first point, and one solve in place of settling it, are for problems in
-        which rounding is less than this fraction of every response.
-    drowned : float
-        Nothing is proven if rounding is this many times a response: the certificate, which allows
-        for rounding, would pass anything.
-    small_n, small : int
-        A path with at most this many coordinates and numbers is checked as well, unless it is one
-        segment whose ends, both measured by the tracker, leave no doubt.
-    gap : float
-        They leave none if the duality gap is at most this fraction of ``|w|^2 / 2``, a part of what
-        the certificate compares it with: a tenth of what the certificate allows.
-    empty : float
-        A span shorter than this fraction of its ends is empty.
-    nearby : float
-        Jumps crossed late within this fraction of the span count as one.
-    recoveries : int
-        Jumps at one t given to the QP solver before one is crossed slightly later.
-    turns : int
-        Convex problems in turn for a jump that is crossed as a whole.
-    turn, at_corner : float
-        To what they are solved, as a fraction of the usual corner, and how near a response is on a
-        corner then, as a fraction of its size.
-    on_corner : float
-        A response within this fraction of its size of a corner is on it.
-    beat : float
-        Seconds between two calls of a callback while there is nothing new.
-    """
-
+    # The time limit of a second attempt: this many times the first one, plus this many seconds.
     again: float = 3.0
     at_least: float = 1.0
+    # What else is different in a second attempt.
+    careful: SecondAttempt = SecondAttempt()
+    # A rise of the objective at a jump by no more than this fraction is rounding.
     level: float = 1e-10
+    # The certificate checks a path before it is returned if rounding exceeds this fraction of a
+    # response.
     strain: float = 1e-3
+    # The same if an exchange along a null direction moves a response by this many times what is
+    # near a corner.  (With features only: rows of Q tell no more about w.)
     broken: float = 1e3
+    # A rough guess of the first point, and one solve in place of settling it, are for problems in
+    # which rounding is less than this fraction of every response.
     quick: float = 1e-9
+    # Nothing is proven if rounding is this many times a response: the certificate, which allows for
+    # rounding, would pass anything.
     drowned: float = 1e9
+    # A path with at most this many coordinates and numbers is checked as well, unless it is one
+    # segment whose ends, both measured by the tracker, leave no doubt.
     small_n: int = 100
     small: int = 20_000
+    # There is no doubt if the duality gap is at most this fraction of ``|w|^2 / 2``, a part of what
+    # the certificate compares it with: a tenth of what the certificate allows.
     gap: float = 1e-9
+    # A span shorter than this fraction of its ends is empty.
     empty: float = 1e-11
+    # Jumps crossed late within this fraction of the span count as one.
     nearby: float = 1e-8
+    # Jumps at one t given to the QP solver before one is crossed slightly later.
     recoveries: int = 3
-    turns: int = 50
-    turn: float = 1e-9
+    # Most convex problems for a jump that is crossed as a whole.
+    problems: int = 50
+    # Their accuracy as a fraction of the usual corner, and the distance within which a response
+    # then counts as on a corner, as a fraction of its size.
+    solved: float = 1e-9
     at_corner: float = 1e-6
+    # A response within this fraction of its size of a corner is on it.
     on_corner: float = 1e-10
+    # Seconds between two calls of a callback while there is nothing new.
     beat: float = 0.1
+    # Seconds within which a trace that writes checkpoints should reach a pause after a stop was
+    # requested.
+    grace: float = 1.0
 
     def is_small(self, n: int, segments: int) -> bool:
-        """Whether the certificate takes no time worth saving."""
+        """Whether the certificate costs next to nothing."""
         return n <= self.small_n and n * segments <= self.small
 
     def is_measured(self, segments: int, gap: float) -> bool:

@@ -8,16 +8,15 @@ import numpy as np
 from homotopy.checkpoint import Trouble
 from homotopy.diagnosis import Point, cause_of_trouble
 from homotopy.errors import TraceError
+from homotopy.model.polyline import is_free
 from homotopy.path import Path, Status
 from homotopy.path.certificate import held_at_end, holds, proven_part
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failure, Kind, Tracker
 
-__all__ = ["Unproven", "declined", "is_proven"]
-
 
 class Unproven(TraceError):
-    """An attempt that cannot be proven; `traced` is the path it led to."""
+    """An attempt that cannot be proven; `traced` is its path."""
 
     def __init__(self, message: str, traced: Path | None, *, no_optimum: bool = False) -> None:
         super().__init__(message)
@@ -63,20 +62,20 @@ def is_proven(
     doubts, sizes = tracker.doubts, tracker.sizes
     off = doubts.whole > doubts.limit or sizes.strain > tolerances.strain
     off = off or sizes.broken > tolerances.broken
-    if forced or off or _climbs(path, tolerances.level) or _rests(path, tracker):
+    if forced or off or _climbs(path, tolerances.level) or _ends_on_jump(path, tracker):
         return holds(path)
     stretches = [(stretch.first, stretch.last) for stretch in doubts.stretches]
     return not stretches or holds(path, stretches)
 
 
-def _rests(path: Path, tracker: Tracker) -> bool:
-    """Whether a coordinate ends on a jump corner on which others may not hold it.
+def _ends_on_jump(path: Path, tracker: Tracker) -> bool:
+    """Whether a coordinate ends on a jump corner and may not be held there by others.
 
-    The tracker asks that on every segment, except of those that it lets rest because their flip
-    moved nothing; what it says of the end is worked out again.
+    The tracker checks this on every segment, except for coordinates whose flip moved nothing.  The
+    end is checked again here.
     """
-    resting = tracker.resting()
-    return resting.size > 0 and (tracker.left_alone(resting) or not held_at_end(path, resting))
+    staying = tracker.on_jump_corners()
+    return staying.size > 0 and (tracker.left_alone(staying) or not held_at_end(path, staying))
 
 
 def _climbs(path: Path, level: float) -> bool:
@@ -102,14 +101,15 @@ def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
     if why is not None:
         message, status = f"{type(problem.model).__name__}: {why}", Status.NO_OPTIMUM
     elif not trouble.no_optimum:
-        here, last = _here(tracker, start), None if path is None else _last_point(tracker, path)
-        message = f"{message}: {cause_of_trouble(problem, here, last)}"
+        last = None if path is None else _last_point(tracker, path)
+        cause = cause_of_trouble(problem, _stopping_point(tracker, start), last)
+        message = f"{message}: {cause}"
     error = TraceError(message)
     error.path = None if path is None else attrs.evolve(path, status=status)
     return error
 
 
-def _here(tracker: Tracker, start: float) -> Point:
+def _stopping_point(tracker: Tracker, start: float) -> Point:
     """Return the point at which the tracker stopped: at `start`, if nothing is recorded."""
     return Point(
         t=float(tracker.route.t) if tracker.recorded() else start,
@@ -125,12 +125,11 @@ def _last_point(tracker: Tracker, path: Path) -> Point:
     """Return the last proven point."""
     t, lines = path.traced[1], path.problem.polylines
     u, piece = path.response(t), path.pieces(t)
-    bent = lines.curvature[np.arange(piece.size), piece // 2] > 0.0
     return Point(
         t=t,
         alpha=path.alpha(t),
         u=u,
         size=np.maximum(tracker.size_of_u(), np.abs(u)),
         piece=piece,
-        active=np.flatnonzero((piece % 2 == 1) | bent),
+        active=np.flatnonzero(is_free(lines.curvature, np.arange(piece.size), piece)),
     )

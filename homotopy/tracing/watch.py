@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Index
 from homotopy.errors import TraceError
-from homotopy.model import Problem
 from homotopy.path import Status
 from homotopy.progress import progress_bar
+from homotopy.tracing.options import Options
 from homotopy.tracing.passed import Passed, Sweep
 from homotopy.tracker import Tracker
-
-__all__ = ["Callback", "Progress", "Stopped", "Watch"]
 
 FOREVER = np.iinfo(np.int64).max
 
@@ -66,20 +64,18 @@ class Watch:
 
     def __init__(
         self,
-        problem: Problem,
         tracker: Tracker,
+        options: Options,
         *,
         progress: bool,
         callback: Callback | None,
         deadline: float,
-        max_breakpoints: int | None,
-        beat: float,
     ) -> None:
-        self.problem, self.tracker = problem, tracker
-        self.callback, self.max_breakpoints, self.beat = callback, max_breakpoints, beat
-        self.bar = progress_bar(problem.model.parameter, 100.0) if progress else None
+        self.problem, self.tracker, self.callback = tracker.problem, tracker, callback
+        self.max_breakpoints, self.beat = options.max_breakpoints, options.tracing.beat
+        self.bar = progress_bar(self.problem.model.parameter, 100.0) if progress else None
         self.deadline, self.budget = deadline, np.inf
-        self.told, self.told_at = 0, time.monotonic()
+        self.reported, self.reported_at = 0, time.monotonic()
         self.first_objective = np.nan
         self.ends: tuple[float, float] | None = None
         self.sweep: Sweep | None = None
@@ -94,7 +90,7 @@ class Watch:
         """Fail once this many seconds have passed."""
         self.budget = time.monotonic() + seconds
 
-    def read_from(self, first_piece: npt.NDArray[np.int64]) -> None:
+    def read_from(self, first_piece: Index) -> None:
         """Let the callback read the path from its first pieces on."""
         if self.callback is not None:
             self.sweep = Sweep(self.problem, self.tracker, first_piece)
@@ -109,11 +105,11 @@ class Watch:
     def next_pause(self) -> int:
         """Return the number of segments at which to pause."""
         if self.callback is not None:
-            return self.told + 1
+            return self.reported + 1
         return FOREVER if self.max_breakpoints is None else self.max_breakpoints
 
-    def look(self) -> None:
-        """Called now and then, at any stage: enforce the time limits, report progress."""
+    def poll(self) -> None:
+        """Called periodically, at any stage: enforce the time limits, report progress."""
         time_now = time.monotonic()
         if time_now > self.deadline:
             raise Stopped(Status.LIMIT, "max_seconds")
@@ -122,45 +118,31 @@ class Watch:
                 "the second attempt, which recomputes everything at every step, exceeded its time "
                 "limit"
             )
-        if self.ends is None or time_now - self.told_at < self.beat:
+        if self.ends is None or time_now - self.reported_at < self.beat:
             return
-        self.told_at = time_now
+        self.reported_at = time_now
         (start, stop) = self.ends
         if self.bar is not None and not self.tracker.route.settling and stop != start:
             self.bar.update_to(abs(self.tracker.route.t - start) / abs(stop - start))
         self._call()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """At a break-point: call the callback with what is new, and stop if a limit is reached."""
-        limit = self.max_breakpoints
-        if self.tracker.cursor.segments > self.told:
-            self.told, self.told_at = int(self.tracker.cursor.segments), time.monotonic()
+        limit, segments = self.max_breakpoints, int(self.tracker.cursor.segments)
+        if segments > self.reported:
+            self.reported, self.reported_at = segments, time.monotonic()
             self._call()
         assert self.ends is not None
-        if (
-            limit is not None
-            and self.tracker.cursor.segments >= limit
-            and self.tracker.route.t != self.ends[1]
-        ):
+        if limit is not None and segments >= limit and self.tracker.route.t != self.ends[1]:
             raise Stopped(Status.LIMIT, "max_breakpoints")
 
     def _call(self) -> None:
         if self.callback is None or self.ends is None:
             return
-        rec = self.tracker.record
-        t = (
-            float(rec.segment[self.tracker.cursor.segments - 1].stop)
-            if self.tracker.cursor.segments
-            else self.ends[0]
-        )
-        progress = Progress(
-            t,
-            int(self.tracker.cursor.segments),
-            int(self.tracker.cursor.jumps),
-            self._objective(),
-            self.sweep,
-        )
-        if self.callback(progress):
+        cursor, record = self.tracker.cursor, self.tracker.record
+        segments, jumps = int(cursor.segments), int(cursor.jumps)
+        t = float(record.segment[segments - 1].stop) if segments else self.ends[0]
+        if self.callback(Progress(t, segments, jumps, self._objective(), self.sweep)):
             raise Stopped(Status.CALLBACK)
 
     def _objective(self) -> float:

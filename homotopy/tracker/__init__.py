@@ -1,7 +1,7 @@
 """The compiled core: it moves a point from break-point to break-point along a route.
 
-`state` defines what it works on, `tolerances` what counts as zero.  Read `follow` first: look,
-choose (`ties`), pivot (`pivots`, with `pieces`, `independence`, `leaving` and `exchange`), aim
+`state` defines what it works on, `tolerances` what counts as zero.  Read `follow` first: check,
+choose (`ties`), pivot (`pivots`, with `pieces`, `independence`, `leaving` and `exchange`), solve
 (`rates`, `factor`), step, record.  `crossing` crosses jumps; `proof` bounds the error and corrects
 it, using the `sizes` of the terms; `windows` skip coordinates that are far from every corner;
 `tracker` owns it all.

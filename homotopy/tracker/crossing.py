@@ -19,19 +19,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from homotopy.compilation.selection import sort
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.follow import begin_segment, end_segment, seal
 from homotopy.tracker.leaving import leave, ready_for, to_slope
 from homotopy.tracker.nearness import corner_now, near_a_of, slope_value
-from homotopy.tracker.objective import keep, moved_from, objective
-from homotopy.tracker.pieces import flat_rate, pull_on, set_fence
-from homotopy.tracker.selection import sort
+from homotopy.tracker.objective import moved_from, objective, store_point
+from homotopy.tracker.pieces import flat_rate, pull_on
+from homotopy.tracker.pivots import restore_corners
 from homotopy.tracker.sizes import knot_terms
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
     ASK,
-    BY_DIRECTION,
     FLIPPING,
     FULL,
     GO,
@@ -57,31 +57,17 @@ JUMP_ROOM = 64
 
 
 @njit(**PART)
-def restore_corners(core):  # type: ignore[no-untyped-def]
-    """Stop ignoring the corners of any coordinate."""
-    coords, event = core.coords, core.event
-    if event.ignored:
-        for i in range(coords.u.size):
-            if coords.status[i].ignores_corners:
-                coords.status[i].ignores_corners = 0
-                set_fence(core, i)
-        event.ignored = 0
-
-
-@njit(**PART)
 def go_across(core):  # type: ignore[no-untyped-def]
     """Switch to the route across: t is fixed and mu goes from 1 to 0; nothing is lifted yet."""
     active, motion, route = core.active, core.motion, core.route
-    system, event, scope = core.system, core.event, core.scope
-    if scope.window == BY_DIRECTION:
-        close_window(core)
+    system, event = core.system, core.event
+    close_window(core)
     restore_corners(core)
     route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
     route.tau = route.mu = route.start = 1.0
     route.stop, route.sign = 0.0, -1.0
     system.mass_across = system.square_across = 0.0
-    for k in range(motion.across.size):
-        motion.across[k] = 0.0
+    motion.across[:] = 0.0
     for c in range(active.column.size):
         active.column[c].across = active.column[c].target_rate = 0.0
     system.solved = system.rated = event.fresh = 0
@@ -93,15 +79,14 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
     """Switch to the route along: t moves.  The pull of the moving slopes continues from where it
     was left; only coordinates that changed piece meanwhile need an update."""
     form, coords, active, route = core.form, core.coords, core.active, core.route
-    fixed, system, event, scope = core.fixed, core.system, core.event, core.scope
-    if scope.window == BY_DIRECTION:
-        close_window(core)
+    fixed, system, event = core.fixed, core.system, core.event
+    close_window(core)
     restore_corners(core)
     route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
     route.tau, route.start, route.stop = route.t, route.first, route.last
     route.sign = 1.0 if route.last > route.first else -1.0
     for c in range(active.column.size):
-        active.column[c].target_rate = active.column[c].moves
+        active.column[c].target_rate = active.column[c].target1
     system.solved = system.rated = event.fresh = 0
     system.ready = min(system.ready, 1)
     while event.touched:
@@ -121,7 +106,7 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def forget(core):  # type: ignore[no-untyped-def]
+def forget_partitions(core):  # type: ignore[no-untyped-def]
     """Forget all partitions seen at this t but the present one."""
     motion, jumping = core.motion, core.jumping
     motion.seen[0] = jumping.hash
@@ -149,7 +134,7 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
     jump = record.jump[cursor.jumps]
     if jumping.crossings == 0 or jump.t != route.t:
         jumping.crossings = 0
-        forget(core)
+        forget_partitions(core)
     jump.t, jump.log = route.t, cursor.logged
     jumping.crossings += 1
     jumping.rounds, jumping.jump_log, jumping.jump_steps, jumping.solved_by = (
@@ -176,10 +161,10 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
                 jumping.kept += 1
     for c in range(active.column.size):
         active.column[c].kept = active.column[c].b
-    keep(core, motion.before)
-    keep(core, motion.last)
+    store_point(core, motion.before)
+    store_point(core, motion.last)
     jumping.before = objective(core)
-    jumping.in_jump, jumping.asked = FLIPPING, 0
+    jumping.phase, jumping.asked = FLIPPING, 0
     if jumping.crossings > tol.probes + coords.u.size:
         return STUCK
     return GO
@@ -204,7 +189,7 @@ def flip(core):  # type: ignore[no-untyped-def]
         return STUCK
     if (
         jumping.may_leave
-        and not jumping.by_solver
+        and not jumping.method
         and (
             jumping.flips > core.tol.crowd
             or cursor.steps - jumping.jump_steps
@@ -239,8 +224,24 @@ def flip(core):  # type: ignore[no-untyped-def]
             pull_on(core, i, lift)
     system.solved = system.rated = event.fresh = 0
     system.ready = min(system.ready, 1)
-    jumping.in_jump = ACROSS
-    return SOLVE if jumping.by_solver else GO
+    jumping.phase = ACROSS
+    return SOLVE if jumping.method else GO
+
+
+@njit(**PART)
+def slope_beside(core, i):  # type: ignore[no-untyped-def]
+    """Return the slope of pinned coordinate i that lies on its branch."""
+    status = core.coords.status[i]
+    return status.piece // 2 + (0 if status.side < 0 else 1)
+
+
+@njit(**PART)
+def touches_slope(core, i):  # type: ignore[no-untyped-def]
+    """Whether alpha of pinned coordinate i is that of its branch at the corner."""
+    coords = core.coords
+    u = corner_now(core, i, coords.status[i].piece // 2)
+    value = slope_value(core, i, slope_beside(core, i), u)
+    return abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0)
 
 
 @njit(**PART)
@@ -257,41 +258,30 @@ def list_pinned(core, release):  # type: ignore[no-untyped-def]
     jumping.flips, touching = 0, 0
     for k in range(system.actives):
         i = active.index[k]
-        status = coords.status[i]
-        if status.side == 0:
+        side = coords.status[i].side
+        if side == 0:
             continue
-        left = status.side < 0
-        corner = status.piece // 2
-        u = corner_now(core, i, corner)
-        value = slope_value(core, i, corner if left else corner + 1, u)
-        if release and abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0):
+        if release and touches_slope(core, i):
             touching += 1
             continue
-        motion.flips[jumping.flips] = 2 * i + (1 if left else 0)
+        motion.flips[jumping.flips] = 2 * i + (1 if side < 0 else 0)
         jumping.flips += 1
     sort(motion.flips, jumping.flips)
     return touching
 
 
 @njit(**PART)
-def let_go(core):  # type: ignore[no-untyped-def]
-    """Move pinned coordinates that just touch their slope back onto it."""
+def release_touching(core):  # type: ignore[no-untyped-def]
+    """Move pinned coordinates whose alpha just touches their slope back onto it."""
     coords, active, system = core.coords, core.active, core.system
     while list_pinned(core, np.int64(1)):
         for k in range(system.actives):
             i = active.index[k]
-            status = coords.status[i]
-            if status.side == 0:
-                continue
-            corner = status.piece // 2
-            j = corner if status.side < 0 else corner + 1
-            u = corner_now(core, i, corner)
-            value = slope_value(core, i, j, u)
-            if abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0):
+            if coords.status[i].side != 0 and touches_slope(core, i):
                 code = ready_for(core, i)
                 if code != GO:
                     return code
-                leave(core, i, j)
+                leave(core, i, slope_beside(core, i))
                 break
     return GO
 
@@ -303,12 +293,12 @@ def end_round(core):  # type: ignore[no-untyped-def]
     jumping, cursor, tol = core.jumping, core.cursor, core.tol
     for q in range(cursor.logged - jumping.jump_log):
         coords.fence[record.log[jumping.jump_log + q].i].lift = 0.0
-    code = let_go(core)
+    code = release_touching(core)
     if code != GO:
         return code
     if moved_from(core, motion.last, tol.same):
-        forget(core)
-        keep(core, motion.last)
+        forget_partitions(core)
+        store_point(core, motion.last)
     else:
         for q in range(jumping.seen):
             if motion.seen[q] == jumping.hash:
@@ -317,7 +307,7 @@ def end_round(core):  # type: ignore[no-untyped-def]
             motion.seen[jumping.seen] = jumping.hash
             jumping.seen += 1
     ahead = jumping.ahead and route.t != route.last
-    jumping.in_jump = AHEAD if ahead else (FLIPPING if jumping.flips else RETURNING)
+    jumping.phase = AHEAD if ahead else (FLIPPING if jumping.flips else RETURNING)
     return GO
 
 
@@ -334,12 +324,12 @@ def look_ahead(core):  # type: ignore[no-untyped-def]
         # A wall sweeps over a coordinate that cannot move with it.
         jumping.flips = 1
         motion.flips[0] = 2 * event.want + (1 if event.way > 0 else 0)
-        jumping.in_jump = FLIPPING
+        jumping.phase = FLIPPING
         return GO
     if code != GO:
         return code
     list_pinned(core, np.int64(0))
-    jumping.in_jump = FLIPPING if jumping.flips else RETURNING
+    jumping.phase = FLIPPING if jumping.flips else RETURNING
     return GO
 
 
@@ -363,15 +353,15 @@ def end_jump(core):  # type: ignore[no-untyped-def]
     event.stay_number += 2
     still = not moved_from(core, motion.before, tol.same)
     if still and jumping.pressing == 1:
-        # A coordinate whose flip moved nothing may rest as long as it is on its corner.  (Several
-        # that flipped at once may have balanced each other: each may still be tried alone.)
+        # A coordinate whose flip moved nothing may stay on its corner.  (Several that flipped at
+        # once may have balanced each other: each may still be tried alone.)
         for q in range(cursor.logged - jumping.jump_log):
             coords.status[record.log[jumping.jump_log + q].i].jump_stay = event.stay_number
     cursor.jumps += 1
     record.jump[cursor.jumps].t = route.t
     if fallen(core):
         cursor.due = 0
-    jumping.in_jump = ON_WAY
+    jumping.phase = ON_WAY
     return GO
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 __all__ = ["Doubts", "Stretch"]
-
-Array = npt.NDArray[np.float64]
 
 
 class Stretch(NamedTuple):
@@ -59,15 +57,23 @@ class Doubts:
             self.stretches.append(Stretch(self.judged, segments, error))
         self.judged = segments
 
-    def numbers(self) -> Array:
-        """Return all of it, for a checkpoint."""
-        return np.array([(self.whole, self.judged, 0.0), *self.stretches], dtype=float)
+    def state(self) -> dict[str, Any]:
+        """Return all of it by name, for a checkpoint."""
+        first, last, error = zip(*self.stretches, strict=True) if self.stretches else ((), (), ())
+        return {
+            "whole": self.whole,
+            "judged": self.judged,
+            "first": np.array(first, dtype=np.int64),
+            "last": np.array(last, dtype=np.int64),
+            "error": np.array(error, dtype=float),
+        }
 
-    def restore(self, numbers: Array) -> None:
-        """Continue from `numbers`."""
-        if numbers.ndim != 2 or numbers.shape[1] != 3 or not len(numbers):
-            raise ValueError(f"the doubts have shape {numbers.shape}")
-        (whole, judged, _), *stretches = numbers.tolist()
-        self.begin(whole)
-        self.judged = int(judged)
-        self.stretches += [Stretch(int(first), int(last), e) for first, last, e in stretches]
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Continue from `state`."""
+        columns = [saved[name] for name in ("first", "last", "error")]
+        if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
+            raise ValueError(f"the doubts have shapes {[column.shape for column in columns]}")
+        self.begin(float(np.asarray(saved["whole"]).item()))
+        self.judged = int(np.asarray(saved["judged"]).item())
+        numbers = (column.tolist() for column in columns)
+        self.stretches += [Stretch(*one) for one in zip(*numbers, strict=True)]

@@ -30,7 +30,6 @@ class Exactness(Factoring):
     @QUIET
     def refresh(self) -> None:
         """Recompute u from alpha, and the sizes from which tolerances are made."""
-        scope = self.scope
         self.write_alpha()
         if self._phi is None:
             product = self.gram.matvec(self.alpha)
@@ -39,11 +38,10 @@ class Exactness(Factoring):
             w = self._made_by_alpha()
             product, square = np.asarray(self._phi @ w), float(w @ w)
         self.u[:] = product + self.border @ self.b
-        self._imply()
+        if self.fixed.slanted:
+            self._phase(state.SETTING_SLANTED)
         self._measure(square)
-        self.coords.near[:] = self._every
-        scope.looked, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
-        self.system.rated = self.event.fresh = 0
+        self.examine_all()
 
     def _made_by_alpha(self) -> Array:
         """Return w, computed from alpha; entries that agree with the tracked w up to the rounding
@@ -59,18 +57,6 @@ class Exactness(Factoring):
         own[: w.size] = w
         return w
 
-    def _imply(self) -> None:
-        """Set u on slanted pieces to the value given by alpha; see `nearness.imply`."""
-        status = self.coords.status
-        if self.fixed.slanted:
-            status.miss[:] = 0.0
-            bent = np.flatnonzero(status.bend)
-            slope = self.polylines.slope[bent, self.piece[bent] // 2]
-            lift = (self.lift[bent] + slope.bend * self.shift[bent]) * self.route.mu
-            value = slope.at + slope.rate * self.route.t + lift
-            place = (value - self.alpha[bent]) / slope.bend
-            status.miss[bent], self.u[bent] = self.u[bent] - place, place
-
     def _measure(self, square: float) -> None:
         """Measure the sizes from which tolerances are made, and the errors of the point and of the
         factor; `square` is ``|w|^2``."""
@@ -82,9 +68,6 @@ class Exactness(Factoring):
         self.sizes.length = np.sqrt(max(square, 0.0))
         self.column.target[:] = self.problem.target(t)
         self._phase(state.MEASURING)
-
-    def _sizes(self) -> Array:
-        return np.maximum(self.size_of_u(), TINY)
 
     def usual_alpha(self) -> Array:
         """Return the usual size of each alpha: its slopes, or what moves its response by its
@@ -102,9 +85,9 @@ class Exactness(Factoring):
         was last recomputed."""
         return float(self.sizes.off)
 
-    def resting(self) -> Index:
-        """Return the free coordinates on a jump corner, where none can stay for long unless
-        others hold it."""
+    def on_jump_corners(self) -> Index:
+        """Return the coordinates on a jump corner.  None can stay there for long unless others hold
+        it."""
         corner = self.model_polylines.corner
         if not np.any(corner.kind == JUMP):
             return np.empty(0, dtype=np.int64)
@@ -140,11 +123,11 @@ class Exactness(Factoring):
                 off = self.off
             if not off < 0.5 * last:
                 break
-        # (A correction that makes it worse is no better end of the segment.)
-        if off <= before and self.jumping.in_jump == state.ON_WAY and self.route.along:
+        # (Do not end the segment at a correction that made it worse.)
+        if off <= before and self.jumping.phase == state.ON_WAY and self.route.along:
             self.mend_end()
         self.judge(max(first, float(self.sizes.bound)))
-        # (Written so that NaN stays.)
+        # (Unlike `max`, this keeps NaN.)
         self.gap = float(np.max([self.gap, gap, self.sizes.gap]))
         return off <= tol.repair
 
@@ -194,11 +177,11 @@ class Exactness(Factoring):
 
     def load_model(self, start: float, stop: float) -> None:
         """Load the model's polylines between two t of the span, with scales and losses."""
-        self.load_lines(start, stop)
+        self.load_polylines(start, stop)
         self.set_scales((start, stop))
         self.use(self.model_polylines)
 
-    def load_lines(self, start: float, stop: float) -> None:
+    def load_polylines(self, start: float, stop: float) -> None:
         """Load the polylines and losses alone: no coordinate has a piece yet."""
         problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
@@ -206,7 +189,7 @@ class Exactness(Factoring):
             terms=loss_terms(problem, start, stop, self.tolerances)
         )
         self.route.first, self.route.last = start, stop
-        self.column.aim[:], self.column.moves[:] = problem.target0, problem.target1
+        self.column.target0[:], self.column.target1[:] = problem.target0, problem.target1
 
     def set_scales(self, ends: tuple[float, ...]) -> None:
         """Set the scales of u and alpha of each coordinate (see `tolerances`)."""

@@ -10,9 +10,9 @@ from numba import njit
 
 from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import forward_substitute
-from homotopy.tracker.independence import append, pivot_of, tried
+from homotopy.tracker.independence import append, pivot_and_verdict, pivot_of
 from homotopy.tracker.leaving import LOG_ROOM, arrive, leave
-from homotopy.tracker.nearness import imply_all, near_a_of, near_of, slope_value
+from homotopy.tracker.nearness import near_a_of, near_of, slope_value, update_slanted_u
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row, add_sizes, response
 from homotopy.tracker.rates import finish, prepare
@@ -52,11 +52,10 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
     """
     form, coords, active = core.form, core.coords, core.active
     motion, fixed, system, tol = core.motion, core.fixed, core.system, core.tol
-    size, left, v, by = system.actives, active.work[0], active.work[1], active.work[2]
+    size, residual, v, change = system.actives, active.work[0], active.work[1], active.work[2]
     mass, enough = math.sqrt(abs(coords.status[i].own)), True
     if fixed.mode != ROWS:
-        for c in range(motion.dw.size):
-            motion.dw[c] = 0.0
+        motion.dw[:] = 0.0
         for k in range(size):
             add_row(core, fixed.mode, active.index[k], v[k], motion.dw)
         add_row(core, fixed.mode, i, 1.0, motion.dw)
@@ -87,15 +86,15 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
         if coords.status[j].bend > 0.0:
             total += v[k] / coords.status[j].bend
         enough = enough and abs(total) <= tol.missed * EPS * terms
-        left[k] = -total - fixed.rho * imbalance
+        residual[k] = -total - fixed.rho * imbalance
     if enough:
         return False
-    forward_substitute(active.factor, size, left)
-    finish(core, left, by)
+    forward_substitute(active.factor, size, residual)
+    finish(core, residual, change)
     for c in range(active.column.size):
         active.column[c].rate += active.column[c].former_rate
     for k in range(size):
-        v[k] += by[k]
+        v[k] += change[k]
     return True
 
 
@@ -144,15 +143,13 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
     for c in range(active.column.size):
         active.column[c].b += length * active.column[c].rate
     if fixed.mode == ROWS:
-        for k in range(du.size):
-            du[k] = 0.0
+        du[:] = 0.0
         for k in range(size):
             add_row(core, fixed.mode, active.index[k], length * v[k], du)
         add_row(core, fixed.mode, i, length, du)
     else:
         dw = motion.dw
-        for c in range(dw.size):
-            dw[c] = 0.0
+        dw[:] = 0.0
         for k in range(size):
             add_row(core, fixed.mode, active.index[k], length * v[k], dw)
         add_row(core, fixed.mode, i, length, dw)
@@ -171,7 +168,7 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
             cursor.due = 0
             if core.route.along and fixed.mode != ROWS:
                 core.sizes.broken = max(core.sizes.broken, abs(du[k]) / max(near, TINY))
-    imply_all(core)
+    update_slanted_u(core)
     event.moved_here = 1
     system.rated = 0
 
@@ -181,8 +178,7 @@ def drop_rounding(core, i, length):  # type: ignore[no-untyped-def]
     """Set entries of ``motion.dw`` to 0 if they are no larger than the rounding of their sums."""
     active, motion, system, tol = core.active, core.motion, core.system, core.tol
     dw, mass, v = motion.dw, motion.remainder, active.work[1]
-    for c in range(mass.size):
-        mass[c] = 0.0
+    mass[:] = 0.0
     add_sizes(core, i, abs(length), mass)
     for k in range(system.actives):
         add_sizes(core, active.index[k], abs(length * v[k]), mass)
@@ -235,7 +231,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
                 coords.alpha[i] = slope_value(core, i, slope, 0.0)
             return GO
         leave(core, j, slope)
-        pivot, verdict = tried(core, i, 0.0)
+        pivot, verdict = pivot_and_verdict(core, i, 0.0)
         if verdict > 0:
             append(core, i, pivot)
             return GO

@@ -15,8 +15,6 @@ __all__ = ["Factoring"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-INF = np.inf
-
 
 class Factoring(Runs):
     """Factors active sets."""
@@ -24,27 +22,23 @@ class Factoring(Runs):
     def rebuild(self, least: float) -> None:
         """Refactor the active set, reducing it to a well independent one."""
         system, jumping = self.system, self.jumping
-        system.actives = system.solved = system.ready = system.rated = self.event.fresh = (
-            system.dependents
-        ) = 0
+        system.actives = system.dependents = system.solved = system.ready = 0
         self.coords.status.dependent[:] = 0
-        self.scope.window, self.scope.looked = state.NO_WINDOW, self.u.size
-        self.coords.near[:] = self._every
+        self.examine_all()
         order = self._by_depth()
         jumping.flips, system.admitted, system.least = order.size, 0, least
         self.motion.flips[: order.size] = order
         self._factor_first(order)
-        phase, jumping.in_jump = jumping.in_jump, state.FACTORING
-        self.run()
-        jumping.in_jump, jumping.flips = phase, 0
+        self._phase(state.FACTORING)
+        jumping.flips = 0
 
     def _by_depth(self) -> Index:
         """Return the active coordinates: slanted ones, then those on knots, farthest from the ends
         of their knots first, because these are the most likely to stay."""
         steep = np.flatnonzero(self.piece % 2)
         bent = np.flatnonzero(self.coords.status.bend) if self.fixed.slanted else steep[:0]
-        low, high = self._ends(steep)
-        depth = np.minimum(self.alpha[steep] - low, high - self.alpha[steep])
+        self._phase(state.WRITING_DEPTHS)
+        depth = self.window.gaps[steep]
         return np.concatenate([bent, steep[np.argsort(-depth, kind="stable")]])
 
     def _factor_first(self, index: Index) -> None:
@@ -94,16 +88,3 @@ class Factoring(Runs):
         rows = np.vstack([features.T, border.T, diagonal])
         factor = scipy.linalg.qr(rows, mode="r", check_finite=False)[0][: min(rows.shape)]
         return np.asarray(factor * np.where(np.diagonal(factor) < 0.0, -1.0, 1.0)[:, None])
-
-    def _ends(self, steep: Index) -> tuple[Array, Array]:
-        """Return the ends of the knots of the coordinates `steep`."""
-        route, (lift, shift) = self.route, (self.lift[steep], self.shift[steep])
-        j, slope, ends = self.piece[steep] // 2, self.polylines.slope, []
-        corner = self.polylines.corner[steep, j]
-        place = corner.at + corner.rate * route.t + shift * route.mu
-        for k in (j + 1, j):
-            line = slope[steep, k]
-            value = line.at + line.rate * route.t + (lift + line.bend * shift) * route.mu
-            ends.append(value - line.bend * np.where(line.bend > 0.0, place, 0.0))
-        side = self.side[steep]
-        return np.where(side == -1, -INF, ends[0]), np.where(side == 1, INF, ends[1])

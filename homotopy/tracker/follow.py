@@ -1,4 +1,4 @@
-"""Following a route: *look, choose, pivot, aim, step, record*, from break-point to break-point.
+"""Following a route: *check, choose, pivot, solve, step, record*, from break-point to break-point.
 
 `follow` is the one loop behind C-step, D-step, start and repair; only the route (`core.route`)
 distinguishes them.  It returns at the end of the route, or with a request that compiled code cannot
@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.nearness import near_a_of, near_of, place_of, still_alpha, still_of
-from homotopy.tracker.pieces import room_of, set_fence
-from homotopy.tracker.pivots import slack_of
-from homotopy.tracker.proof import off_course, refine, take_up
+from homotopy.tracker.nearness import gaps_of, near_a_of, near_of, slanted_u, still_alpha, still_of
+from homotopy.tracker.pieces import room_of
+from homotopy.tracker.pivots import restore_corners, slack_of
+from homotopy.tracker.proof import absorb_dropped, off_course, refine_or_ask
 from homotopy.tracker.rates import all_rates
 from homotopy.tracker.state import (
     ARRIVED,
@@ -31,7 +31,13 @@ from homotopy.tracker.state import (
 )
 from homotopy.tracker.ties import dependent_end, end_rate, stays_on_jump, turn
 from homotopy.tracker.tolerances import EPS
-from homotopy.tracker.windows import close_window, gone_by_place, look_around, open_window, turned
+from homotopy.tracker.windows import (
+    close_window,
+    open_by_direction,
+    open_by_distance,
+    reach_spent,
+    turned,
+)
 
 __all__ = ["follow", "seal"]
 
@@ -49,7 +55,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
     coords, route, scope = core.coords, core.route, core.scope
     best, per_left = np.inf, 2.0 / abs(route.stop - route.tau)
     u, du, near, sign, dt, t = coords.u, coords.du, coords.near, route.sign, route.dt, route.t
-    for k in range(scope.looked):
+    for k in range(scope.examined):
         i = near[k]
         fence = coords.fence[i]
         low, low_rate, high, high_rate = fence.low, fence.low_rate, fence.high, fence.high_rate
@@ -109,7 +115,7 @@ def length_to_event(core):  # type: ignore[no-untyped-def]
     length = min(first_corner(core), first_knot_end(core))
     if event.slack_speed > 0.0:
         for q in range(event.tied):
-            if coords.status[coords.tied[q]].ignores_corners == 1:
+            if coords.status[coords.tied[q]].ignores_corners:
                 slack = slack_of(core, coords.tied[q])
                 length = min(length, slack / event.slack_speed)
     return length
@@ -128,7 +134,7 @@ def within_window(core, step):  # type: ignore[no-untyped-def]
             step = room
         scope.spent += step * turn_by
     elif scope.window == BY_DISTANCE:
-        spent, pace = gone_by_place(core)
+        spent, pace = reach_spent(core)
         room = scope.reach - spent
         if step * pace > room:
             if room <= opt.used_up * scope.reach:
@@ -199,9 +205,9 @@ def end_segment(core, cut):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def move(core, length):  # type: ignore[no-untyped-def]
     """Move everything at its rate, and list the coordinates on a corner in the same pass."""
-    coords, active, motion, route = core.coords, core.active, core.motion, core.route
+    coords, active, motion = core.coords, core.active, core.motion
     fixed, system, event, scope = core.fixed, core.system, core.event, core.scope
-    u, du, near, t, mu = coords.u, coords.du, coords.near, route.t, route.mu
+    u, du, near = coords.u, coords.du, coords.near
     for k in range(system.actives):
         coords.alpha[active.index[k]] += length * active.rate[k]
     for c in range(active.column.size):
@@ -210,33 +216,17 @@ def move(core, length):  # type: ignore[no-untyped-def]
         for c in range(motion.w.size):
             motion.w[c] += length * motion.dw[c]
     count = 0
-    for k in range(scope.looked):
+    for k in range(scope.examined):
         i = near[k]
-        fence = coords.fence[i]
         u[i] += length * du[i]
         if fixed.slanted and coords.status[i].bend > 0.0:
-            u[i] = place_of(core, i)
+            u[i] = slanted_u(core, i)
             coords.status[i].miss += length * coords.status[i].miss_rate
-        place = u[i] - fence.shift * mu
-        over = fence.high + fence.high_rate * t - place
-        under = place - fence.low - fence.low_rate * t
+        over, under = gaps_of(core, i)
         if min(over, under) <= near_of(core, i):
             coords.tied[count] = i
             count += 1
     event.tied, event.fresh = count, 1
-
-
-@njit(**PART)
-def refence(core):  # type: ignore[no-untyped-def]
-    """Stop ignoring corners that were ignored for one step."""
-    coords, event, cursor = core.coords, core.event, core.cursor
-    for i in range(coords.u.size):
-        if coords.status[i].ignores_corners == 1:
-            coords.status[i].ignores_corners = 0
-            event.ignored -= 1
-            set_fence(core, i)
-    event.slack_speed = 0.0
-    cursor.due = event.fresh = 0
 
 
 @njit(**PART)
@@ -248,16 +238,14 @@ def stay_on_course(core):  # type: ignore[no-untyped-def]
     if scope.window != BY_DIRECTION and off_course(core) > tol.refine:
         for c in range(active.column.size):
             active.column[c].off = 0.0
-        refine(core)
-        if not route.settling and off_course(core) > tol.repair:
-            cursor.due = 0
+        refine_or_ask(core)
     if route.along and abs(route.t) < tol.faded * abs(sizes.checked):
         cursor.due = 0
 
 
 @njit(**PART)
 def step(core):  # type: ignore[no-untyped-def]
-    """Go to the next break-point or the end of the route; `PAUSE` means look again first."""
+    """Go to the next break-point or the end of the route; `PAUSE` means that it was cut short."""
     coords, route, fixed, sizes = core.coords, core.route, core.fixed, core.sizes
     system, event, scope, cursor, tol = core.system, core.event, core.scope, core.cursor, core.tol
     left = abs(route.stop - route.tau)
@@ -285,8 +273,8 @@ def step(core):  # type: ignore[no-untyped-def]
         if length > 2.0 * short:
             length -= short
             after, cut = route.tau + route.sign * length, np.int64(1)
-    event.still_steps = event.still_steps + 1 if after == route.tau else 0
-    if event.still_steps > tol.idle_steps + tol.idle_each * coords.u.size:
+    event.idle_steps = event.idle_steps + 1 if after == route.tau else 0
+    if event.idle_steps > tol.idle_steps + tol.idle_each * coords.u.size:
         return STUCK
     recorded = cursor.recording and route.along and after != route.tau
     if recorded:
@@ -303,7 +291,10 @@ def step(core):  # type: ignore[no-untyped-def]
     if recorded:
         end_segment(core, cut)
     if event.slack_speed > 0.0:
-        refence(core)
+        # Corners are ignored for one step only.
+        restore_corners(core)
+        event.slack_speed = 0.0
+        cursor.due = event.fresh = 0
     return PAUSE if cut else GO
 
 
@@ -311,7 +302,7 @@ def step(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def look(core):  # type: ignore[no-untyped-def]
+def check_due(core):  # type: ignore[no-untyped-def]
     """Check what must be done before the next turn; return `GO` if nothing."""
     coords, motion, record, route, fixed = (
         core.coords,
@@ -339,19 +330,19 @@ def look(core):  # type: ignore[no-untyped-def]
     used_up = scope.window == BY_DISTANCE and scope.reach < 0.0
     wide = fixed.mode != ROWS and n > 4 * opt.fewest_on_features and n * motion.w.size > opt.wide
     if wide and (scope.window == NO_WINDOW or used_up):
-        return look_around(core)
+        return open_by_distance(core)
     return GO
 
 
 @njit(**PART)
-def look_less(core):  # type: ignore[no-untyped-def]
+def try_window(core):  # type: ignore[no-untyped-def]
     """Open a window by direction if it pays."""
     coords, route, fixed, system = core.coords, core.route, core.fixed, core.system
     scope, cursor, opt = core.scope, core.cursor, core.opt
     if scope.window == NO_WINDOW and fixed.mode == ROWS and route.tau != route.stop:
         heavy = opt.heavy_along if route.along else opt.heavy_across
         if system.actives * coords.u.size > heavy and cursor.steps >= scope.pause and system.rated:
-            open_window(core)
+            open_by_direction(core)
 
 
 @njit(**PART)
@@ -361,13 +352,13 @@ def follow(core):  # type: ignore[no-untyped-def]
     scope, cursor, tol = core.scope, core.cursor, core.tol
     while True:
         system.blur = tol.blur * EPS * abs(route.tau)
-        code = look(core)
+        code = check_due(core)
         if code == GO:
             code = turn(core)
         if code != GO:
             return code
         if event.dropped:
-            take_up(core)
+            absorb_dropped(core)
             continue
         if cursor.due == 0 and not route.settling and event.looks < tol.looks:
             # The turn has moved u: recompute it before continuing.
@@ -388,4 +379,4 @@ def follow(core):  # type: ignore[no-untyped-def]
             else:
                 scope.reach = -1.0
         if code == GO and event.fresh:
-            look_less(core)
+            try_window(core)

@@ -21,12 +21,11 @@ from numba import njit
 
 from homotopy.model.polyline import SEAM
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.crossing import restore_corners
 from homotopy.tracker.follow import follow
 from homotopy.tracker.independence import remove
 from homotopy.tracker.leaving import arrive, ready_for
 from homotopy.tracker.pieces import is_active, set_fence, set_piece
-from homotopy.tracker.pivots import admit
+from homotopy.tracker.pivots import admit, restore_corners
 from homotopy.tracker.proof import correct
 from homotopy.tracker.state import ARRIVED, GO, STUCK
 from homotopy.tracker.windows import alpha_now
@@ -50,7 +49,7 @@ def clear_route(core):  # type: ignore[no-untyped-def]
     for c in range(active.column.size):
         column = active.column[c]
         column.along = column.across = column.target_rate = 0.0
-    system.solved = system.rated = event.fresh = event.still_steps = 0
+    system.solved = system.rated = event.fresh = event.idle_steps = 0
     system.ready = min(system.ready, 1)
 
 

@@ -15,7 +15,7 @@ from homotopy.tracker.rates import aim_of
 from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 
-__all__ = ["append", "pivot_of", "remove", "rounding_of", "tried"]
+__all__ = ["append", "append_slanted", "pivot_and_verdict", "pivot_of", "remove", "rounding_of"]
 
 
 @njit(**PART)
@@ -87,7 +87,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
         core.fixed,
         core.system,
     )
-    size, x, v, seen, rest = (
+    size, x, v, seen, remainder = (
         system.actives,
         active.work[0],
         active.work[1],
@@ -99,14 +99,13 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
     back_substitute(active.factor, size, v)
     last, tries = np.inf, core.tol.sharpenings if core.tol.cancelled < np.inf else 2
     for attempt in range(tries):
-        for c in range(rest.size):
-            rest[c] = 0.0
-        add_row(core, fixed.mode, i, 1.0, rest)
+        remainder[:] = 0.0
+        add_row(core, fixed.mode, i, 1.0, remainder)
         for k in range(size):
-            add_row(core, fixed.mode, active.index[k], -v[k], rest)
+            add_row(core, fixed.mode, active.index[k], -v[k], remainder)
         pivot = extra
-        for c in range(rest.size):
-            pivot += rest[c] * rest[c]
+        for c in range(remainder.size):
+            pivot += remainder[c] * remainder[c]
         for c in range(active.column.size):
             left = coords.border[i, c]
             for k in range(size):
@@ -117,7 +116,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
             j = active.index[k]
             own = diagonal_of(core, j) * v[k]
             pivot += own * v[k]
-            total = response(core, j, rest) - own
+            total = response(core, j, remainder) - own
             for c in range(active.column.size):
                 total += fixed.rho * coords.border[j, c] * active.column[c].former_rate
             seen[k] = total
@@ -154,7 +153,7 @@ def rounding_of(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
+def is_significant(core, i, pivot, mass):  # type: ignore[no-untyped-def]
     """Whether a pivot that is small relative to its diagonal is significant nevertheless.
 
     With features it is the square of a length, which is known to a few eps of its terms.  Treated
@@ -176,7 +175,7 @@ def counts(core, i, pivot, mass):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def tried(core, i, least):  # type: ignore[no-untyped-def]
+def pivot_and_verdict(core, i, least):  # type: ignore[no-untyped-def]
     """Return the squared pivot of coordinate i on a knot, and a verdict: 1 if i is independent of A
     (with a Rayleigh quotient above `least`), 0 if it depends on A, -1 if Q is not semidefinite."""
     coords, fixed, tol = core.coords, core.fixed, core.tol
@@ -186,13 +185,21 @@ def tried(core, i, least):  # type: ignore[no-untyped-def]
     rounding, mass = rounding_of(core, i)
     if pivot > max(rounding, least * mass):
         return pivot, 1
-    if fixed.mode != ROWS and tol.cancelled < np.inf and counts(core, i, pivot, mass):
+    if fixed.mode != ROWS and tol.cancelled < np.inf and is_significant(core, i, pivot, mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite, slanted pieces move too.)
     below = pivot < -tol.surely * rounding and pivot < -tol.negative * mass
     if below or not fixed.semidefinite:
         return pivot, -1
     return pivot, 0
+
+
+@njit(**PART)
+def append_slanted(core, i, bend):  # type: ignore[no-untyped-def]
+    """Add coordinate i, on a slanted piece, to the factor: 1 / bend on its diagonal keeps it
+    independent."""
+    pivot = pivot_of(core, i, 1.0 / bend)
+    append(core, i, max(pivot, core.fixed.floor / bend))
 
 
 @njit(**PART)
@@ -212,7 +219,7 @@ def append(core, i, pivot):  # type: ignore[no-untyped-def]
         line = window.free[scope.free_lines]
         window.line[size] = line
         store, own = form.store, form.slot[i]
-        for k in range(scope.looked):
+        for k in range(scope.examined):
             window.panel[line, k] = store[own, coords.near[k]]
     if system.ready:
         for r in range(0 if system.ready == 2 else 1, active.column.size + 1):

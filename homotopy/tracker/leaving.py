@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.independence import append, pivot_of, remove
-from homotopy.tracker.nearness import corner_now, imply, slope_value
+from homotopy.tracker.independence import append_slanted, remove
+from homotopy.tracker.nearness import corner_now, set_slanted_u, slope_value
 from homotopy.tracker.pieces import flat_rate, is_active, pull_on, set_piece
 from homotopy.tracker.products import add_row, product_with
 from homotopy.tracker.state import BY_DIRECTION, FULL, GO, MISSING, RECORD_FULL, ROWS
-from homotopy.tracker.windows import close_window, look_at
+from homotopy.tracker.windows import add_to_window, close_window
 
 __all__ = ["arrive", "leave", "ready_for", "to_slope"]
 
@@ -38,7 +38,7 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
     if cursor.logged + LOG_ROOM >= record.log.size:
         return RECORD_FULL
     if scope.window == BY_DIRECTION and (
-        scope.free_lines == 0 or scope.looked == window.panel.shape[1]
+        scope.free_lines == 0 or scope.examined == window.panel.shape[1]
     ):
         close_window(core)
     return GO
@@ -47,9 +47,6 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def to_slope(core, i, j):  # type: ignore[no-untyped-def]
     """Move coordinate i to slope j from any piece; the caller writes alpha."""
-    scope = core.scope
-    if scope.window == BY_DIRECTION and flat_rate(core, i) != 0.0:
-        close_window(core)
     if is_active(core, i):
         remove(core, i)
     else:
@@ -60,19 +57,13 @@ def to_slope(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def arrive(core, i, j):  # type: ignore[no-untyped-def]
     """Put coordinate i, which is neither in the factor nor among the moving slopes, on slope j."""
-    polylines, fixed, scope = core.polylines, core.fixed, core.scope
     set_piece(core, i, 2 * j, np.int64(0))
-    bend = polylines.slope[i, j].bend
+    bend = core.polylines.slope[i, j].bend
     if bend > 0.0:
-        imply(core, i)
-        # 1 / bend on the diagonal keeps it independent.
-        pivot = pivot_of(core, i, 1.0 / bend)
-        append(core, i, max(pivot, fixed.floor / bend))
-        return
-    rate = flat_rate(core, i)
-    if scope.window == BY_DIRECTION and rate != 0.0:
-        close_window(core)
-    pull_on(core, i, rate)
+        set_slanted_u(core, i)
+        append_slanted(core, i, bend)
+    else:
+        pull_on(core, i, flat_rate(core, i))
 
 
 @njit(**PART)
@@ -80,12 +71,9 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Move coordinate i to slope j and set its alpha to that of the slope."""
     polylines, coords, scope, tol = core.polylines, core.coords, core.scope, core.tol
     piece = coords.status[i].piece
-    if scope.window == BY_DIRECTION:
-        if piece % 2 == 1:
-            coords.u[i] = corner_now(core, i, piece // 2)
-        look_at(core, i)
-    elif scope.window and piece % 2 == 1:
+    if scope.window and piece % 2 == 1:
         coords.u[i] = corner_now(core, i, piece // 2)
+    add_to_window(core, i)
     bends = polylines.slope[i, j].bend > 0.0
     if bends and piece % 2 == 0 and not is_active(core, i):
         coords.alpha[i] = slope_value(core, i, piece // 2, 0.0)
@@ -104,11 +92,11 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def drop(core, i, change):  # type: ignore[no-untyped-def]
     """Update u after a change of alpha_i; the active coordinates compensate for it before the path
-    continues (`homotopy.tracker.proof.take_up`)."""
+    continues (`homotopy.tracker.proof.absorb_dropped`)."""
     coords, active, motion, window = core.coords, core.active, core.motion, core.window
     fixed, event, scope = core.fixed, core.event, core.scope
-    product_with(core, fixed.mode, i, coords.near, scope.looked, window.sums)
-    for k in range(scope.looked):
+    product_with(core, fixed.mode, i, coords.near, scope.examined, window.sums)
+    for k in range(scope.examined):
         coords.u[coords.near[k]] += change * window.sums[k]
     if fixed.mode != ROWS:
         add_row(core, fixed.mode, i, change, motion.w)

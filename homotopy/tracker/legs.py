@@ -1,12 +1,12 @@
-"""Leg after leg: a path that goes on where the one before ended, with other corners and targets.
+"""Legs: paths that each continue from the end of the one before, with other corners and targets.
 
 Q, the border, the slopes and the kinds of corners are the same on all legs; on each of them t runs
 from 0 to 1 and the corners and the target move from one row of `state.Legs` to the next.  Nothing
 but numbers changes from leg to leg, so a sequence of short paths is one run of compiled code.
 
-Each leg is measured at both ends, as a trace of its own is.  Whatever asks for more than a
-correction by the present factor ends the run: the legs before it are complete, and a trace of its
-own decides about the next.
+Each leg is measured at both ends, like a separate trace.  If one needs more than a correction with
+the present factor, the run ends: the legs before it are complete, and the next is traced
+separately.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.nearness import imply
-from homotopy.tracker.pieces import take_up_lines
-from homotopy.tracker.products import add_row, response
-from homotopy.tracker.proof import refine, worst_off
-from homotopy.tracker.sizes import corner_sizes, factor_error, measure
-from homotopy.tracker.state import ARRIVED, GO, NO_WINDOW, ON_WAY, ROWS, STUCK
+from homotopy.tracker.pieces import set_fences
+from homotopy.tracker.products import add_row, squared_length
+from homotopy.tracker.proof import measure_errors, refine
+from homotopy.tracker.sizes import corner_sizes
+from homotopy.tracker.state import ARRIVED, GO, ON_WAY, ROWS, STUCK
+from homotopy.tracker.windows import add_intercepts, examine_all, respond
 
 __all__ = ["begin_leg", "end_leg"]
 
@@ -38,10 +38,11 @@ def load_leg(core, leg):  # type: ignore[no-untyped-def]
             corner.at, corner.rate = first, last - first if abs(first) < np.inf else 0.0
         status = coords.status[i]
         status.touched, status.carried, status.most = 0, 0.0, abs(coords.alpha[i])
-    take_up_lines(core)
+    set_fences(core)
     for c in range(column.size):
-        first, last = legs.target[leg, c], legs.target[leg + 1, c]
-        column[c].aim, column[c].moves, column[c].target_rate = first, last - first, last - first
+        column[c].target0 = legs.target[leg, c]
+        column[c].target1 = legs.target[leg + 1, c] - legs.target[leg, c]
+        column[c].target_rate = column[c].target1
         column[c].along = column[c].across = 0.0
 
 
@@ -70,32 +71,26 @@ def head_for(core, leg):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def recompute(core):  # type: ignore[no-untyped-def]
-    """Compute w and u from alpha; return False if a row of Q that this needs is not stored."""
+    """Compute w and u from alpha, and examine all; return False if a row of Q that this needs is
+    not stored."""
     form, coords, motion, fixed = core.form, core.coords, core.motion, core.fixed
-    column, size = core.active.column, coords.u.size
     out = coords.u if fixed.mode == ROWS else motion.w
     out[:] = 0.0
-    square = 0.0
-    for i in range(size):
+    for i in range(coords.u.size):
         if coords.alpha[i] != 0.0:
             if fixed.mode == ROWS and form.slot[i] < 0:
                 return False
             add_row(core, fixed.mode, i, coords.alpha[i], out)
+    square = 0.0
     if fixed.mode == ROWS:
-        for i in range(size):
+        for i in range(coords.u.size):
             square += coords.alpha[i] * coords.u[i]
+        examine_all(core)
+        add_intercepts(core)
     else:
-        for c in range(motion.w.size):
-            square += motion.w[c] * motion.w[c]
-        for i in range(size):
-            coords.u[i] = response(core, i, motion.w)
+        square = squared_length(motion.w)
+        respond(core)
     core.sizes.length = math.sqrt(max(square, 0.0))
-    for i in range(size):
-        for c in range(column.size):
-            coords.u[i] += coords.border[i, c] * column[c].b
-        coords.status[i].miss = 0.0
-        if coords.status[i].bend > 0.0:
-            imply(core, i)
     return True
 
 
@@ -106,20 +101,15 @@ def examine(core):  # type: ignore[no-untyped-def]
     The bound of the leg is the largest of those measured.
     """
     coords, column, route, sizes = core.coords, core.active.column, core.route, core.sizes
-    scope, mark = core.scope, core.legs.mark[core.legs.plan[0].leg]
+    mark = core.legs.mark[core.legs.plan[0].leg]
     if not recompute(core):
         return False
     corner_sizes(core.polylines.corner, coords.status, core.window.sums, route.t, sizes.size_scale)
     for c in range(column.size):
-        column[c].target = column[c].aim + column[c].moves * route.t
-    measure(core)
-    sizes.off, sizes.factor_off = worst_off(core), factor_error(core)
+        column[c].target = column[c].target0 + column[c].target1 * route.t
+    measure_errors(core)
     mark.bound, mark.strain = max(mark.bound, sizes.bound), sizes.strain
     mark.broken = sizes.broken
-    for i in range(coords.u.size):
-        coords.near[i] = i
-    scope.looked, scope.window, scope.packed = coords.u.size, NO_WINDOW, 0
-    core.system.rated = core.event.fresh = 0
     return sizes.factor_off <= core.tol.drifted and not sizes.own_w
 
 
@@ -138,7 +128,7 @@ def mend_end(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def note(core, mark):  # type: ignore[no-untyped-def]
+def write_mark(core, mark):  # type: ignore[no-untyped-def]
     """Write where the record stands, and how much has been done."""
     cursor = core.cursor
     mark.segments, mark.entries, mark.logged = cursor.segments, cursor.entries, cursor.logged
@@ -148,19 +138,19 @@ def note(core, mark):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def begin_leg(core):  # type: ignore[no-untyped-def]
-    """Turn to the present leg; return `STUCK` if the point is not the first of its path."""
+    """Begin the present leg; return `STUCK` if its path does not begin at the present point."""
     coords, legs, cursor = core.coords, core.legs, core.cursor
     plan, sizes, tol = legs.plan[0], core.sizes, core.tol
     load_leg(core, plan.leg)
     head_for(core, plan.leg)
     mark = legs.mark[plan.leg]
-    note(core, mark)
+    write_mark(core, mark)
     mark.bound = 0.0
     for i in range(coords.u.size):
         legs.piece[plan.leg, i] = coords.status[i].piece
     if not examine(core) or not sizes.off <= tol.repair:
         return STUCK
-    core.jumping.in_jump = ON_WAY
+    core.jumping.phase = ON_WAY
     cursor.recording, cursor.open, cursor.due = 1, 0, cursor.steps + plan.interval
     return GO
 
@@ -181,6 +171,6 @@ def end_leg(core):  # type: ignore[no-untyped-def]
         return STUCK
     plan.leg += 1
     if plan.leg == plan.count:
-        note(core, core.legs.mark[plan.leg])
+        write_mark(core, core.legs.mark[plan.leg])
         return ARRIVED
     return begin_leg(core)

@@ -1,6 +1,6 @@
-"""The arrays of a trace: what compiled code works on, how they grow, and how they are written.
+"""The arrays of a trace: what compiled code works on, how they grow, and how they are saved.
 
-One owner (`homotopy.tracker.tracker.Tracker`) has everything that moves; this is its memory.
+They have one owner, `homotopy.tracker.tracker.Tracker`; this is its base class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from homotopy.model.polyline import Snapshot
 from homotopy.tracker import state, tasks
 from homotopy.tracker.doubts import Doubts
 from homotopy.tracker.records import Numbers, records
-from homotopy.tracker.tables import border_weight, empty_lines, fill
+from homotopy.tracker.tables import border_weight, empty_polylines, fill
 from homotopy.tracker.tolerances import Tolerances, Windows, as_record
 
 __all__ = ["Memory"]
@@ -79,7 +79,7 @@ class Memory:
         # Called at every pause; may raise an exception to stop.
         self.pulse: Callable[[], object] | None = None
         # Where the route last made progress, and the steps and repairs by then.
-        self._anchor = (np.nan, 0, 0)
+        self._anchor: tuple[float, int, int] = (np.nan, 0, 0)
         self._started = False
         self._settling_at = problem.start
         self._scaled: tuple[float, ...] = ()
@@ -90,20 +90,20 @@ class Memory:
         self._set_coordinates()
         self._set_motion()
         self._reserve(64)
-        # Short paths are many, and fresh memory is slow: begin with little, it grows.
+        # Many paths are short, and fresh memory is slow: start small and grow.
         self._record_room(64, 1024, 512, 16)
         self.base, self.legs = tasks.no_base(), tasks.no_legs()
         # What compiled code works on, and the arrays it was made of.
         self._arrays, self._core = state.Arrays(*(None,) * 9), None
-        corners = problem.polylines.corner0.shape[1]
-        self.model_polylines, self._settle_lines = empty_lines(n, corners), empty_lines(n, corners)
-        self.fill_model(np.zeros((n, corners), np.int8))
+        shape = n, problem.polylines.corner0.shape[1]
+        self.model_polylines = empty_polylines(*shape)
+        self._settling_polylines = empty_polylines(*shape)
+        self.fill_model(np.zeros(shape, np.int8))
         self.polylines = self.model_polylines
-        options = self.windows
-        # No coordinate has rested on a jump corner yet (0 is long ago).
+        # No coordinate has stayed on a jump corner yet: its `jump_stay` is 0, an earlier stay.
         self.fixed.asks, self.event.stay_number = asks, 2
-        self.scope.wanted_across = self.scope.wanted_along = 2 * options.fewest
-        self.scope.wanted = options.fewest_on_features
+        self.scope.wanted_across = self.scope.wanted_along = 2 * self.windows.fewest
+        self.scope.wanted = self.windows.fewest_on_features
         self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max
 
     # ------------------------------------------------------------------ arrays
@@ -130,7 +130,7 @@ class Memory:
                 # No features at all: use one that is always 0.
                 form = form._replace(phi=np.zeros((self.gram.size, 1)))
                 self.width = 1
-        self._form = form
+        self.form = form
 
     def _set_coordinates(self) -> None:
         fixed, gram, n = self.fixed, self.gram, self.gram.size
@@ -161,13 +161,9 @@ class Memory:
             tied=np.zeros(2 * n + 2, dtype=np.int64),
             touched=np.zeros(n, dtype=np.int64),
         )
-        self.scope.looked = n
-        self.alpha, self.u, self.piece, self.side = (
-            self.coords.alpha,
-            self.coords.u,
-            status.piece,
-            status.side,
-        )
+        self.scope.examined = n
+        self.alpha, self.u = self.coords.alpha, self.coords.u
+        self.piece, self.side = status.piece, status.side
         self.lift, self.shift = fence.lift, fence.shift
 
     def _set_motion(self) -> None:
@@ -240,13 +236,13 @@ class Memory:
             kept_index=longer(self.motion.kept_index, capacity),
             kept_alpha=longer(self.motion.kept_alpha, capacity),
         )
-        window, looked = self.window, 0
+        window, examined = self.window, 0
         if by_rows:
-            looked = min(n // 2, self.windows.most) + self.windows.joining
+            examined = min(n // 2, self.windows.most) + self.windows.joining
             window = window._replace(
-                panel=longer(window.panel, capacity, looked),
-                rows=np.zeros(2 * capacity + looked + n, dtype=np.int64),
-                weights=np.zeros(2 * capacity + looked + n),
+                panel=longer(window.panel, capacity, examined),
+                rows=np.zeros(2 * capacity + examined + n, dtype=np.int64),
+                weights=np.zeros(2 * capacity + examined + n),
             )
         free = longer(window.free, capacity)
         # The new lines of the panel are free; the last in the list are used first.
@@ -278,28 +274,23 @@ class Memory:
         self.record = record
 
     def _more_record(self) -> None:
-        system, cursor = self.system, self.cursor
-        record = self.record
-        self._record_room(
-            record.segment.size * (2 if cursor.segments + 4 >= record.segment.size else 1),
-            max(
-                record.active.size
-                * (
-                    2
-                    if cursor.entries + 2 * (system.actives + system.dependents) + 64
-                    > record.active.size
-                    else 1
-                ),
-                int(cursor.entries) + 8 * int(system.actives + system.dependents) + 256,
-            ),
-            max(
-                record.log.size
-                * (2 if cursor.logged + 2 * self.jumping.flips + 256 > record.log.size else 1),
-                512,
-            )
-            + 4 * int(self.jumping.flips + self.event.walls),
-            record.jump.size * (2 if cursor.jumps + 4 >= record.jump.size else 1),
-        )
+        """Allocate a longer record: an array that is nearly full gets twice its length."""
+        record, cursor = self.record, self.cursor
+        active, flips = int(self.system.actives + self.system.dependents), int(self.jumping.flips)
+
+        def longer(length: int, full: bool) -> int:
+            return 2 * length if full else length
+
+        segments, entries = record.segment.size, record.active.size
+        log, jumps = record.log.size, record.jump.size
+        segments = longer(segments, cursor.segments + 4 >= segments)
+        entries = longer(entries, cursor.entries + 2 * active + 64 > entries)
+        log = longer(log, cursor.logged + 2 * flips + 256 > log)
+        jumps = longer(jumps, cursor.jumps + 4 >= jumps)
+        # In any case there must be room for the next step or jump.
+        entries = max(entries, int(cursor.entries) + 8 * active + 256)
+        log = max(log, 512) + 4 * (flips + int(self.event.walls))
+        self._record_room(segments, entries, log, jumps)
 
     def fill_model(self, kind: Any) -> None:
         """Write the model's polylines, with corners of these kinds."""
@@ -371,10 +362,8 @@ class Memory:
             > self.record.active.size
         ):
             self._more_record()
-        record, index = (
-            self.record,
-            np.sort(np.append(self.active_index, np.flatnonzero(self.coords.status.dependent))),
-        )
+        dependent = np.flatnonzero(self.coords.status.dependent)
+        record, index = self.record, np.sort(np.append(self.active_index, dependent))
         base, k = int(cursor.entries), int(cursor.segments)
         part = slice(base, base + index.size)
         record.active[part], record.alpha[:, part] = index, self.alpha[index]
@@ -422,54 +411,68 @@ class Memory:
 
     # ------------------------------------------------------------------ checkpoints
 
-    def state(self) -> dict[str, Any]:
-        """Return everything that changes, by name: arrays of plain numbers, most of them views.
+    def state(self) -> dict[str, dict[str, Any]]:
+        """Return everything that changes, by owner and name: numbers, and arrays of plain numbers,
+        most of them views.
 
         The rest follows from the problem and the span (see `Tracker.load_model`), or is written
         before it is read.
         """
-        groups: dict[str, Any] = {
+        t, steps, repairs = self._anchor
+        numbers = {
+            "repairs": self.repairs,
+            "gap": self.gap,
+            "anchor_t": t,
+            "anchor_steps": steps,
+            "anchor_repairs": repairs,
+            "started": self._started,
+            "settling_at": self._settling_at,
+        }
+        return self._arrays_by_owner() | {"tracker": numbers, "doubts": self.doubts.state()}
+
+    def _arrays_by_owner(self) -> dict[str, dict[str, Any]]:
+        owners: dict[str, Any] = {
             "coords": self.coords,
             "active": self.active,
             "motion": self.motion,
             "window": self.window,
+            "record": self.record,
+            "scalars": self._scalars,
         }
         arrays = {
-            f"{group}.{name}": _plain(array)
-            for group, members in (groups | {"record": self.record}).items()
-            for name, array in members._asdict().items()
-            if (group, name) not in (("coords", "border"), ("active", "column"))
+            owner: {
+                name: _plain(array)
+                for name, array in members._asdict().items()
+                # The border is the problem's; the column belongs to several.
+                if name not in ("border", "column") or owner == "record"
+            }
+            for owner, members in owners.items()
         }
-        numbers = (self.repairs, self.gap, *self._anchor, self._started, self._settling_at)
-        return arrays | {
-            **{f"scalars.{k}": _plain(v) for k, v in self._scalars._asdict().items()},
-            "column": _plain(self.column),
-            "doubts": self.doubts.numbers(),
-            "numbers": np.array(numbers, dtype=float),
-        }
+        return arrays | {"column": {"all": _plain(self.column)}}
 
-    def restore_state(self, saved: Mapping[str, Any]) -> None:
+    def load_state(self, saved: Mapping[str, Mapping[str, Any]]) -> None:
         """Continue from `state`; the model's polylines must be loaded.
 
         A `ValueError` says what does not fit.
         """
         cursor = self.cursor
-        capacity, packed = len(saved["active.rate"]), saved["window.packed"].shape
-        if saved["active.factor"].shape != (capacity, capacity) or capacity < self._capacity:
-            raise ValueError(f"the factor has shape {saved['active.factor'].shape}")
+        factor, packed = saved["active"]["factor"].shape, saved["window"]["packed"].shape
+        capacity = len(saved["active"]["rate"])
+        if factor != (capacity, capacity) or capacity < self._capacity:
+            raise ValueError(f"the factor has shape {factor}")
         if packed[0] != self.window.packed.shape[0]:
             raise ValueError(f"the window has {packed[0]} features, not {self.width}")
         self._reserve(capacity)
         self.window = self.window._replace(packed=np.zeros(packed))
         self._record_room(
-            *(len(saved[f"record.{name}"]) for name in ("segment", "active", "log", "jump"))
+            *(len(saved["record"][name]) for name in ("segment", "active", "log", "jump"))
         )
-        self.doubts.restore(saved["doubts"])
-        for name, array in self.state().items():
-            given = saved[name]
-            if (array.shape, array.dtype) != (given.shape, given.dtype):
-                raise ValueError(f"{name!r} has shape {given.shape}, not {array.shape}")
-            array[...] = given
+        for owner, arrays in self._arrays_by_owner().items():
+            for name, array in arrays.items():
+                given = saved[owner][name]
+                if (array.shape, array.dtype) != (given.shape, given.dtype):
+                    raise ValueError(f"'{owner}.{name}' has shape {given.shape}, not {array.shape}")
+                array[...] = given
         record = self.record
         for used, room in (
             (cursor.segments + cursor.open, record.segment.size),
@@ -480,6 +483,8 @@ class Memory:
         ):
             if not 0 <= used <= room:
                 raise ValueError(f"it counts {used} where there is room for {room}")
-        repairs, self.gap, t, steps, before, started, at = saved["numbers"].tolist()
-        self.repairs, self._anchor = int(repairs), (t, int(steps), int(before))
-        self._started, self._settling_at = bool(started), at
+        self.doubts.load_state(saved["doubts"])
+        numbers = {name: value.item() for name, value in saved["tracker"].items()}
+        self.repairs, self.gap = numbers["repairs"], numbers["gap"]
+        self._anchor = (numbers["anchor_t"], numbers["anchor_steps"], numbers["anchor_repairs"])
+        self._started, self._settling_at = bool(numbers["started"]), numbers["settling_at"]

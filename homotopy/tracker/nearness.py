@@ -12,21 +12,25 @@ from homotopy.tracker.tolerances import EPS
 __all__ = [
     "corner_now",
     "corner_rate",
-    "imply",
-    "imply_all",
-    "imply_rate",
+    "gaps_of",
     "near_a_of",
     "near_of",
-    "place_of",
+    "piece_rate",
+    "reset_slanted_u",
+    "set_slanted_rate",
+    "set_slanted_u",
+    "slanted_u",
     "slope_rate",
     "slope_value",
     "still_alpha",
     "still_of",
+    "update_slanted_u",
 ]
 
 
 @njit(**PART)
 def corner_now(core, i, j):  # type: ignore[no-untyped-def]
+    """Return the u of corner j of coordinate i."""
     polylines, coords, route = core.polylines, core.coords, core.route
     corner = polylines.corner[i, j]
     return corner.at + corner.rate * route.t + coords.fence[i].shift * route.mu
@@ -34,12 +38,14 @@ def corner_now(core, i, j):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def corner_rate(core, i, j):  # type: ignore[no-untyped-def]
+    """Return its rate on the present route."""
     polylines, coords, route = core.polylines, core.coords, core.route
     return polylines.corner[i, j].rate * route.dt + coords.fence[i].shift * route.dmu
 
 
 @njit(**PART)
 def slope_rate(core, i, j):  # type: ignore[no-untyped-def]
+    """Return the rate of slope j of coordinate i on the present route, at fixed u."""
     polylines, coords, route = core.polylines, core.coords, core.route
     slope, fence = polylines.slope[i, j], coords.fence[i]
     return slope.rate * route.dt + (fence.lift + slope.bend * fence.shift) * route.dmu
@@ -58,11 +64,31 @@ def slope_value(core, i, j, u):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def piece_rate(core, i, rate):  # type: ignore[no-untyped-def]
+    """Return the u_i' that keeps active coordinate i on its piece while alpha_i moves at `rate`."""
+    piece = core.coords.status[i].piece
+    j = piece // 2
+    if piece % 2 == 1:
+        return corner_rate(core, i, j)
+    return (slope_rate(core, i, j) - rate) / core.polylines.slope[i, j].bend
+
+
+@njit(**PART)
+def gaps_of(core, i):  # type: ignore[no-untyped-def]
+    """Return the distances of u_i from the corner above and from the corner below."""
+    fence, route = core.coords.fence[i], core.route
+    off = fence.shift * route.mu - core.coords.u[i]
+    over = fence.high + fence.high_rate * route.t + off
+    under = -(fence.low + fence.low_rate * route.t + off)
+    return over, under
+
+
+@njit(**PART)
 def near_of(core, i):  # type: ignore[no-untyped-def]
     """Return how close to a corner u_i counts as on it (see `homotopy.tracker.tolerances`)."""
     coords, fixed, sizes, system, tol = core.coords, core.fixed, core.sizes, core.system, core.tol
     fence = coords.fence[i]
-    # (Corners far from 0 are no farther apart for that, and b brings every response there.)
+    # (If b takes all responses far from 0, the corners there are no farther apart.)
     size = max(fence.scale, min(abs(coords.u[i]), sizes.beside))
     size = max(size, tol.of_w * fence.root * sizes.length)
     near = tol.near * size + fence.root * sizes.noise
@@ -112,15 +138,15 @@ def still_of(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def place_of(core, i):  # type: ignore[no-untyped-def]
-    """Return the place on its slanted piece that the alpha of coordinate i determines."""
+def slanted_u(core, i):  # type: ignore[no-untyped-def]
+    """Return the u on its slanted piece that the alpha of coordinate i determines."""
     coords = core.coords
     j = coords.status[i].piece // 2
     return (slope_value(core, i, j, 0.0) - coords.alpha[i]) / coords.status[i].bend
 
 
 @njit(**PART)
-def imply(core, i):  # type: ignore[no-untyped-def]
+def set_slanted_u(core, i):  # type: ignore[no-untyped-def]
     """Set u of coordinate i, on a slanted piece, to the value given by alpha.
 
     If Q_ii times the bend is large, a response says little about alpha: a rounding error of u is a
@@ -128,27 +154,36 @@ def imply(core, i):  # type: ignore[no-untyped-def]
     as with knots; the distance of the response from there is kept in `miss`, for refinement.
     """
     coords = core.coords
-    place = place_of(core, i)
+    place = slanted_u(core, i)
     coords.status[i].miss += coords.u[i] - place
     coords.u[i] = place
 
 
 @njit(**PART)
-def imply_all(core):  # type: ignore[no-untyped-def]
-    """Do the same for all, after u has moved."""
+def update_slanted_u(core):  # type: ignore[no-untyped-def]
+    """Do the same for all on slanted pieces, after u has moved."""
     coords, active, fixed, system = core.coords, core.active, core.fixed, core.system
     if fixed.slanted:
         for k in range(system.actives):
             if coords.status[active.index[k]].bend > 0.0:
-                imply(core, active.index[k])
+                set_slanted_u(core, active.index[k])
 
 
 @njit(**PART)
-def imply_rate(core, i):  # type: ignore[no-untyped-def]
+def reset_slanted_u(core):  # type: ignore[no-untyped-def]
+    """Do the same after u has been recomputed: `miss` begins at 0."""
+    coords, active, fixed, system = core.coords, core.active, core.fixed, core.system
+    if fixed.slanted:
+        for k in range(system.actives):
+            coords.status[active.index[k]].miss = 0.0
+        update_slanted_u(core)
+
+
+@njit(**PART)
+def set_slanted_rate(core, i):  # type: ignore[no-untyped-def]
     """Compute u' of coordinate i, on a slanted piece, from alpha'."""
-    coords, active = core.coords, core.active
+    coords = core.coords
     status = coords.status[i]
-    rate = slope_rate(core, i, status.piece // 2)
-    rate = (rate - active.rate[status.place]) / status.bend
+    rate = piece_rate(core, i, core.active.rate[status.place])
     status.miss_rate = coords.du[i] - rate
     coords.du[i] = rate

@@ -6,11 +6,12 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.nearness import corner_now
-from homotopy.tracker.state import BY_DIRECTION, ROWS
+from homotopy.tracker.nearness import corner_now, slope_value
+from homotopy.tracker.products import squared_length
+from homotopy.tracker.state import ROWS
 from homotopy.tracker.windows import alpha_now, close_window
 
-__all__ = ["keep", "moved_from", "objective", "on_knot"]
+__all__ = ["moved_from", "objective", "on_knot", "store_point"]
 
 
 @njit(**PART)
@@ -38,8 +39,7 @@ def objective(core):  # type: ignore[no-untyped-def]
                     part -= coords.border[i, c] * active.column[c].b
                 square += value * part
     else:
-        for c in range(motion.w.size):
-            square += motion.w[c] * motion.w[c]
+        square = squared_length(motion.w)
     total = jumping.sum0 + jumping.sum1 * t + jumping.sum2 * t * t - 0.5 * square
     for k in range(system.actives):
         i = active.index[k]
@@ -66,24 +66,17 @@ def on_knot(core, i):  # type: ignore[no-untyped-def]
     corner = corner_now(core, i, j)
     total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
     if np.isfinite(slope.at):
-        left = slope.at + slope.rate * t
+        left = slope_value(core, i, j, 0.0)
         total += 0.5 * slope.bend * corner * corner
     return total + (coords.alpha[i] - left) * corner
 
 
 @njit(**PART)
-def keep(core, place):  # type: ignore[no-untyped-def]
+def store_point(core, place):  # type: ignore[no-untyped-def]
     """Write the present point to `place`: w with features, else u."""
-    coords, active, motion, fixed, scope = (
-        core.coords,
-        core.active,
-        core.motion,
-        core.fixed,
-        core.scope,
-    )
+    coords, active, motion, fixed = core.coords, core.active, core.motion, core.fixed
     if fixed.mode == ROWS:
-        if scope.window == BY_DIRECTION:
-            close_window(core)
+        close_window(core)
         for i in range(place.size):
             place[i] = coords.u[i]
     else:
@@ -98,10 +91,9 @@ def keep(core, place):  # type: ignore[no-untyped-def]
 def moved_from(core, place, least):  # type: ignore[no-untyped-def]
     """Whether the response has moved from `place` by more than `least` of its scale."""
     coords, active, motion = core.coords, core.active, core.motion
-    fixed, sizes, scope = core.fixed, core.sizes, core.scope
+    fixed, sizes = core.fixed, core.sizes
     if fixed.mode == ROWS:
-        if scope.window == BY_DIRECTION:
-            close_window(core)
+        close_window(core)
         for i in range(place.size):
             fence = coords.fence[i]
             size = max(

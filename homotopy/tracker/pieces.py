@@ -10,6 +10,7 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.nearness import corner_now, slope_rate, slope_value
 from homotopy.tracker.products import add_row, response
 from homotopy.tracker.state import ROWS
+from homotopy.tracker.windows import close_window
 
 __all__ = [
     "flat_rate",
@@ -17,8 +18,9 @@ __all__ = [
     "pull_on",
     "room_of",
     "set_fence",
+    "set_fences",
     "set_piece",
-    "take_up_lines",
+    "write_depths",
 ]
 
 # Constants of a hash that distinguishes partitions.
@@ -45,7 +47,7 @@ def set_fence(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def take_up_lines(core):  # type: ignore[no-untyped-def]
+def set_fences(core):  # type: ignore[no-untyped-def]
     """Set all fences for the present polylines, and sums over the flat coordinates."""
     polylines, coords, event, jumping = core.polylines, core.coords, core.event, core.jumping
     sum0 = sum1 = sum2 = 0.0
@@ -131,6 +133,8 @@ def pull_on(core, i, rate):  # type: ignore[no-untyped-def]
     route, fixed, system = core.route, core.fixed, core.system
     if rate == 0.0:
         return
+    # (A window by direction is open only as long as the same slopes move.)
+    close_window(core)
     pull = motion.along if route.along else motion.across
     status = coords.status[i]
     own = pull[i] if fixed.mode == ROWS else response(core, i, pull)
@@ -186,3 +190,12 @@ def room_of(core, i, way):  # type: ignore[no-untyped-def]
     if status.side == -1:
         return np.inf
     return coords.alpha[i] - slope_value(core, i, j + 1, u)
+
+
+@njit(**PART)
+def write_depths(core):  # type: ignore[no-untyped-def]
+    """Write to ``window.gaps`` how far each alpha on a knot is from the nearer end."""
+    coords, gaps = core.coords, core.window.gaps
+    for i in range(coords.u.size):
+        if coords.status[i].piece % 2 == 1:
+            gaps[i] = min(room_of(core, i, -1.0), room_of(core, i, 1.0))

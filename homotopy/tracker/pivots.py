@@ -20,46 +20,54 @@ from numba import njit
 from homotopy.model.polyline import JUMP, SEAM
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.exchange import exchange
-from homotopy.tracker.independence import append, pivot_of, remove, rounding_of, tried
+from homotopy.tracker.independence import (
+    append,
+    append_slanted,
+    pivot_and_verdict,
+    pivot_of,
+    remove,
+    rounding_of,
+)
 from homotopy.tracker.leaving import arrive, leave, ready_for
-from homotopy.tracker.nearness import imply_all, near_of, slope_value
+from homotopy.tracker.nearness import near_of, slope_value, update_slanted_u
 from homotopy.tracker.pieces import flat_rate, is_active, pull_on, set_fence, set_piece
 from homotopy.tracker.state import (
     ARRIVED,
-    BY_DIRECTION,
     GO,
     INDEFINITE,
     UNBALANCED,
     UNBOUNDED,
     WALLS,
 )
-from homotopy.tracker.windows import close_window, widen
+from homotopy.tracker.windows import widen
 
-__all__ = ["admit", "cross", "hold_dependent", "ignore_corners", "slack_of", "slide"]
+__all__ = [
+    "admit",
+    "cross",
+    "hold_dependent",
+    "ignore_corners",
+    "restore_corners",
+    "slack_of",
+    "slide",
+]
 
 
 @njit(**PART)
 def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
     """Move coordinate i from a slope onto the knot (or pin) at `corner`."""
-    polylines, coords, route = core.polylines, core.coords, core.route
-    fixed, event, scope = core.fixed, core.event, core.scope
-    status = coords.status[i]
-    piece = status.piece
-    slope = piece // 2
-    if scope.window == BY_DIRECTION and flat_rate(core, i) != 0.0:
-        close_window(core)
+    polylines, coords, fixed, event = core.polylines, core.coords, core.fixed, core.event
+    slope = coords.status[i].piece // 2
     if is_active(core, i):
         # On a slanted piece alpha is tracked itself; u is as exact as it is tracked.
         remove(core, i)
     else:
         coords.alpha[i] = slope_value(core, i, slope, coords.u[i])
     least = 0.0 if fixed.semidefinite else core.tol.definite
-    pivot, verdict = tried(core, i, least)
+    pivot, verdict = pivot_and_verdict(core, i, least)
     if verdict < 0:
         bend = polylines.slope[i, slope].bend
         if bend > 0.0:
-            pivot = pivot_of(core, i, 1.0 / bend)
-            append(core, i, max(pivot, fixed.floor / bend))
+            append_slanted(core, i, bend)
         event.want = i
         return INDEFINITE
     pull_on(core, i, -flat_rate(core, i))
@@ -72,13 +80,23 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
     if code == UNBOUNDED and not event.moved_here:
         # Nothing has moved yet: go back.
         arrive(core, i, slope)
-        event.want = i
-        if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
-            # Walls that meet in a single point admit no motion at all; an apparent speed there is
-            # rounding.
-            ignore_corners(core, i, event.offence)
-            return GO
+        return drift_or_fail(core, i)
     return code
+
+
+@njit(**PART)
+def drift_or_fail(core, i):  # type: ignore[no-untyped-def]
+    """Ignore the corners of coordinate i, which nothing can stop, if it is too slow to matter; else
+    return `UNBOUNDED`.
+
+    Walls that meet in a single point admit no motion at all; an apparent speed there is rounding.
+    """
+    route, event = core.route, core.event
+    event.want = i
+    if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
+        ignore_corners(core, i, event.offence)
+        return GO
+    return UNBOUNDED
 
 
 @njit(**PART)
@@ -103,6 +121,18 @@ def ignore_corners(core, i, speed):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def restore_corners(core):  # type: ignore[no-untyped-def]
+    """Stop ignoring the corners of any coordinate."""
+    coords, event = core.coords, core.event
+    if event.ignored:
+        for i in range(coords.u.size):
+            if coords.status[i].ignores_corners:
+                coords.status[i].ignores_corners = 0
+                set_fence(core, i)
+        event.ignored = 0
+
+
+@njit(**PART)
 def cross(core, i, way):  # type: ignore[no-untyped-def]
     """Move coordinate i to the neighbouring piece, towards larger u (way +1; on a knot towards
     larger alpha) or smaller; +2 and -2 move one that is dependent on its knot to the slope beside
@@ -118,14 +148,14 @@ def cross(core, i, way):  # type: ignore[no-untyped-def]
         leave(core, i, j if way > 0 else j + 1)
         return GO
     if coords.status[i].dependent:
-        return wake(core, i, way)
+        return release_dependent(core, i, way)
     if piece % 2 == 1:
         leave(core, i, j if way > 0 else j + 1)
         return GO
     corner = j if way > 0 else j - 1
     kind = polylines.corner[i, corner].kind
     if kind == SEAM:
-        if not stands(core, i, j + 1 if way > 0 else j - 1):
+        if not can_be_on(core, i, j + 1 if way > 0 else j - 1):
             event.want = i
             return INDEFINITE
         leave(core, i, j + 1 if way > 0 else j - 1)
@@ -137,7 +167,7 @@ def cross(core, i, way):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def stands(core, i, j):  # type: ignore[no-untyped-def]
+def can_be_on(core, i, j):  # type: ignore[no-untyped-def]
     """Whether coordinate i, coming from a flat slope, can be on slope j.  If the form is not
     semidefinite, a slanted slope needs a positive pivot."""
     polylines, fixed = core.polylines, core.fixed
@@ -163,13 +193,11 @@ def hold_dependent(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def wake(core, i, way):  # type: ignore[no-untyped-def]
+def release_dependent(core, i, way):  # type: ignore[no-untyped-def]
     """Factor coordinate i, dependent on its knot, as it moves off its corner (way +1: upwards)."""
-    coords, route, event = core.coords, core.route, core.event
-    status = coords.status[i]
-    piece, side = status.piece, status.side
-    set_piece(core, i, piece, side)
-    pivot, verdict = tried(core, i, 0.0)
+    event, status = core.event, core.coords.status[i]
+    set_piece(core, i, status.piece, status.side)
+    pivot, verdict = pivot_and_verdict(core, i, 0.0)
     if verdict > 0:
         append(core, i, pivot)
         return GO
@@ -177,10 +205,7 @@ def wake(core, i, way):  # type: ignore[no-untyped-def]
     code = exchange(core, i, inward, np.int64(0))
     if code == UNBOUNDED and not event.moved_here:
         hold_dependent(core, i)
-        event.want = i
-        if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
-            ignore_corners(core, i, event.offence)
-            return GO
+        return drift_or_fail(core, i)
     return code
 
 
@@ -228,7 +253,7 @@ def slide(core):  # type: ignore[no-untyped-def]
         return code
     for i in range(coords.u.size):
         coords.u[i] += step * coords.du[i]
-    imply_all(core)
+    update_slanted_u(core)
     for c in range(active.column.size):
         active.column[c].b += step * active.column[c].slide
     event.offence = np.inf
@@ -249,8 +274,8 @@ def admit(core):  # type: ignore[no-untyped-def]
 
     If a Rayleigh quotient is below ``system.least``, that coordinate or another leaves its knot.
     """
-    polylines, coords, motion, fixed = core.polylines, core.coords, core.motion, core.fixed
-    sizes, system, event, jumping = core.sizes, core.system, core.event, core.jumping
+    polylines, coords, motion, sizes = core.polylines, core.coords, core.motion, core.sizes
+    system, event, jumping = core.system, core.event, core.jumping
     while system.admitted < jumping.flips:
         i = motion.flips[system.admitted]
         code = ready_for(core, i)
@@ -261,10 +286,9 @@ def admit(core):  # type: ignore[no-untyped-def]
         if piece % 2 == 0:
             bend = polylines.slope[i, piece // 2].bend
             if bend > 0.0:
-                pivot = pivot_of(core, i, 1.0 / bend)
-                append(core, i, max(pivot, fixed.floor / bend))
+                append_slanted(core, i, bend)
             continue
-        pivot, verdict = tried(core, i, system.least)
+        pivot, verdict = pivot_and_verdict(core, i, system.least)
         if verdict < 0:
             event.want = i
             return INDEFINITE

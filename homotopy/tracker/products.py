@@ -7,7 +7,7 @@ from numba import njit
 from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.state import ROWS
 
-__all__ = ["add_row", "add_sizes", "product_with", "response", "responses"]
+__all__ = ["add_row", "add_sizes", "product_with", "response", "responses", "squared_length"]
 
 
 @njit(**SUM)
@@ -70,6 +70,15 @@ def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
     else:
         for p in range(form.indptr[i], form.indptr[i + 1]):
             out[form.indices[p]] += weight * form.data[p]
+
+
+@njit(**PART)
+def squared_length(vector):  # type: ignore[no-untyped-def]
+    """Return the sum of squares, in order."""
+    total = 0.0
+    for k in range(vector.size):
+        total += vector[k] * vector[k]
+    return total
 
 
 @njit(**PART)

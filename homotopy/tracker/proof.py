@@ -28,16 +28,23 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.leaving import leave, ready_for
-from homotopy.tracker.nearness import corner_now, imply_all, near_a_of, place_of
+from homotopy.tracker.nearness import corner_now, near_a_of, slanted_u, update_slanted_u
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
-from homotopy.tracker.sizes import least_terms
-from homotopy.tracker.state import BY_DIRECTION, GO, ROWS
+from homotopy.tracker.sizes import factor_error, least_terms, measure
+from homotopy.tracker.state import GO, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import close_window
 
-__all__ = ["correct", "off_course", "refine", "take_up", "worst_off"]
+__all__ = [
+    "absorb_dropped",
+    "correct",
+    "measure_errors",
+    "off_course",
+    "refine",
+    "refine_or_ask",
+]
 
 
 # ------------------------------------------------------------------ the error
@@ -53,9 +60,16 @@ def part_of(off, allowed):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def solving_error(core):  # type: ignore[no-untyped-def]
+    """Return eps_m, the relative error of an equation that is solved together with others."""
+    equations = 1.0 + core.system.actives + core.active.column.size
+    return core.tol.equation * EPS * math.sqrt(equations)
+
+
+@njit(**PART)
 def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     """Return the distance allowed between u_i and `place`, a corner that is a sum of `terms`."""
-    coords, active, sizes, system, tol = core.coords, core.active, core.sizes, core.system, core.tol
+    coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
     status, u = coords.status[i], abs(coords.u[i])
     parts = math.sqrt(abs(status.own)) * sizes.terms + terms
     share = 0.0
@@ -64,8 +78,7 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
         share = max(share, abs(coords.border[i, c]))
     # w and b are determined by the equations of others, and known no better than these.
     parts = max(max(parts, share * sizes.middle), least_terms(core, i))
-    equations = 1.0 + system.actives + active.column.size
-    allowed = tol.little_u * max(u, abs(place)) + tol.equation * EPS * math.sqrt(equations) * parts
+    allowed = tol.little_u * max(u, abs(place)) + solving_error(core) * parts
     least = max(tol.apart * status.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
     return tol.share * min(allowed, least)
 
@@ -84,7 +97,7 @@ def off_corner(core, i, j, miss):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_ends(core, i):  # type: ignore[no-untyped-def]
     """Return how far alpha_i is beyond the ends of its knot, relative to the error allowed."""
-    coords, active, system, tol = core.coords, core.active, core.system, core.tol
+    coords, tol = core.coords, core.tol
     beyond = -min(room_of(core, i, 1.0), room_of(core, i, -1.0))
     if beyond <= 0.0:
         return 0.0
@@ -96,8 +109,7 @@ def off_ends(core, i):  # type: ignore[no-untyped-def]
     allowed = tol.little_alpha * max(abs(coords.alpha[i]), usual if usual < np.inf else 0.0)
     if usual == np.inf:
         # The border equations alone determine it: if it should be 0, it has their rounding.
-        equations = 1.0 + system.actives + active.column.size
-        allowed = max(allowed, tol.equation * EPS * math.sqrt(equations) * status.height)
+        allowed = max(allowed, solving_error(core) * status.height)
     return part_of(beyond, tol.share * allowed)
 
 
@@ -138,10 +150,8 @@ def off_slanted(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def off_border(core, c):  # type: ignore[no-untyped-def]
     """Return the error of border equation c, relative to the error allowed."""
-    active, system, tol = core.active, core.system, core.tol
-    column = active.column[c]
-    equations = 1.0 + system.actives + active.column.size
-    allowed = tol.balance * tol.equation * EPS * math.sqrt(equations) * column.most
+    column, tol = core.active.column[c], core.tol
+    allowed = tol.balance * solving_error(core) * column.most
     column.allowed = allowed + tol.share * tol.little_border * column.weight
     return part_of(abs(column.off), column.allowed)
 
@@ -174,6 +184,14 @@ def worst_off(core):  # type: ignore[no-untyped-def]
         gap += abs(active.column[c].b * active.column[c].off)
     sizes.bound, sizes.gap = max(2.0 * tol.share * worst, others), 2.0 * gap / sizes.length**2
     return max(worst, others)
+
+
+@njit(**PART)
+def measure_errors(core):  # type: ignore[no-untyped-def]
+    """Measure all sizes, and the errors of the point and of the factor; u must be recomputed."""
+    measure(core)
+    core.sizes.off = worst_off(core)
+    core.sizes.factor_off = factor_error(core)
 
 
 @njit(**PART)
@@ -262,7 +280,7 @@ def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
     event.fresh = 0
     if everywhere:
         shift_response(core)
-        imply_all(core)
+        update_slanted_u(core)
     else:
         shift_active(core, part)
 
@@ -277,18 +295,22 @@ def refine(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def take_up(core):  # type: ignore[no-untyped-def]
+def refine_or_ask(core):  # type: ignore[no-untyped-def]
+    """Refine; if that does not help, request a recomputation of u."""
+    refine(core)
+    if not core.route.settling and off_course(core) > core.tol.repair:
+        core.cursor.due = 0
+
+
+@njit(**PART)
+def absorb_dropped(core):  # type: ignore[no-untyped-def]
     """Refine after alphas have left their knots before reaching the end of them."""
-    active, route, event = core.active, core.route, core.event
-    scope, cursor, tol = core.scope, core.cursor, core.tol
+    active, event = core.active, core.event
     for c in range(active.column.size):
         active.column[c].off, active.column[c].dropped = active.column[c].dropped, 0.0
     event.dropped = 0
-    if scope.window == BY_DIRECTION:
-        close_window(core)
-    refine(core)
-    if not route.settling and off_course(core) > tol.repair:
-        cursor.due = 0
+    close_window(core)
+    refine_or_ask(core)
 
 
 @njit(**PART)
@@ -320,8 +342,7 @@ def shift_w(core):  # type: ignore[no-untyped-def]
     """Move w by the effect of ``active.rate`` (a change of alpha_A), and b by ``column.rate``."""
     active, motion, fixed, system = core.active, core.motion, core.fixed, core.system
     if fixed.mode != ROWS:
-        for c in range(motion.dw.size):
-            motion.dw[c] = 0.0
+        motion.dw[:] = 0.0
         for k in range(system.actives):
             add_row(core, fixed.mode, active.index[k], active.rate[k], motion.dw)
         for c in range(motion.dw.size):
@@ -344,12 +365,12 @@ def shift_active(core, part):  # type: ignore[no-untyped-def]
             coords.u[i] += part * residual_of(core, i)
         else:
             coords.status[i].miss *= 1.0 - part
-            coords.u[i] = place_of(core, i)
+            coords.u[i] = slanted_u(core, i)
 
 
 @njit(**PART)
 def shift_response(core):  # type: ignore[no-untyped-def]
-    """Move w, b and u of all coordinates that are looked at by the effect of these changes."""
+    """Move w, b and u of all examined coordinates by the effect of these changes."""
     coords, active, fixed, system, scope = (
         core.coords,
         core.active,
@@ -360,13 +381,12 @@ def shift_response(core):  # type: ignore[no-untyped-def]
     shift_w(core)
     du = coords.du
     if fixed.mode == ROWS:
-        for i in range(du.size):
-            du[i] = 0.0
+        du[:] = 0.0
         for k in range(system.actives):
             add_row(core, fixed.mode, active.index[k], active.rate[k], du)
         for i in range(du.size):
             coords.u[i] += du[i]
-    for k in range(scope.looked):
+    for k in range(scope.examined):
         i = coords.near[k]
         if fixed.mode != ROWS:
             coords.u[i] += rate_of(core, i)

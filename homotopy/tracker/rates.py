@@ -21,12 +21,12 @@ from homotopy.tracker.factor import (
     forward_substitute,
     null_of_border,
 )
-from homotopy.tracker.nearness import corner_rate, imply_rate, slope_rate
-from homotopy.tracker.products import add_row, response, responses
+from homotopy.tracker.nearness import piece_rate, set_slanted_rate
+from homotopy.tracker.products import add_row, response, responses, squared_length
 from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 
-__all__ = ["all_rates", "rate_of", "solve"]
+__all__ = ["add_border", "aim_of", "all_rates", "finish", "prepare", "rate_of", "solve"]
 
 
 # ------------------------------------------------------------------ the segment
@@ -35,14 +35,9 @@ __all__ = ["all_rates", "rate_of", "solve"]
 @njit(**PART)
 def aim_of(core, i):  # type: ignore[no-untyped-def]
     """Return the right-hand side of the active system for coordinate i."""
-    polylines, coords, active = core.polylines, core.coords, core.active
-    motion, route, fixed = core.motion, core.route, core.fixed
-    piece = coords.status[i].piece
-    j = piece // 2
-    if piece % 2 == 1:
-        aim = corner_rate(core, i, j)
-    else:
-        aim = slope_rate(core, i, j) / polylines.slope[i, j].bend
+    coords, active, motion = core.coords, core.active, core.motion
+    route, fixed = core.route, core.fixed
+    aim = piece_rate(core, i, 0.0)
     pull = motion.along if route.along else motion.across
     aim -= pull[i] if fixed.mode == ROWS else response(core, i, pull)
     for c in range(active.column.size):
@@ -91,7 +86,7 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
             active.schur[e, c] = total
     rank = 0
     if m:
-        # A heavy row, or a piece that hardly bends, supports b as well as any, by a small number.
+        # A heavy row, or a piece that hardly bends, supports b although its entry is small.
         own = 0.0
         for c in range(m):
             own = max(own, active.schur[c, c])
@@ -148,7 +143,7 @@ def solve(core):  # type: ignore[no-untyped-def]
         for _ in range(tol.solutions):
             if sizes.own_w:
                 mass = speed_of_w(core)
-            if not missed(core, mass):
+            if not correct_rates(core, mass):
                 break
             if not sizes.own_w:
                 mass = spread_rates(core)
@@ -184,33 +179,28 @@ def spread_rates(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def missed(core, mass):  # type: ignore[no-untyped-def]
+def correct_rates(core, mass):  # type: ignore[no-untyped-def]
     """Correct the rates of alpha_A and b by their residual, if that is more than rounding.
 
     The factor has the square of the condition of the active rows; features do not.  With rows of Q
     only the border equations are corrected: the rounding of an alpha_A' that should be 0, times a
     long step, would violate them.
     """
-    polylines, coords, active = core.polylines, core.coords, core.active
-    route, fixed, system, tol = core.route, core.fixed, core.system, core.tol
-    size, left, by, enough = system.actives, active.work[0], active.work[1], True
+    coords, active, route = core.coords, core.active, core.route
+    fixed, system, tol = core.fixed, core.system, core.tol
+    size, residual, change, enough = system.actives, active.work[0], active.work[1], True
     rounding = tol.missed * EPS if fixed.mode != ROWS else tol.misses_border
     for k in range(size):
-        left[k] = 0.0
+        residual[k] = 0.0
         if fixed.mode == ROWS:
             continue
         i = active.index[k]
-        piece = coords.status[i].piece
-        j = piece // 2
-        if piece % 2 == 1:
-            aim = corner_rate(core, i, j)
-        else:
-            aim = (slope_rate(core, i, j) - active.rate[k]) / polylines.slope[i, j].bend
-        left[k] = aim - rate_of(core, i)
+        aim = piece_rate(core, i, active.rate[k])
+        residual[k] = aim - rate_of(core, i)
         terms = abs(aim) + math.sqrt(abs(coords.status[i].own)) * mass
         for c in range(active.column.size):
             terms += abs(coords.border[i, c] * active.column[c].full_rate)
-        enough = enough and abs(left[k]) <= rounding * terms
+        enough = enough and abs(residual[k]) <= rounding * terms
     for c in range(active.column.size):
         column = active.column[c]
         column.former_rate = column.rate
@@ -226,19 +216,19 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
         return False
     for c in range(active.column.size):
         for k in range(size):
-            left[k] -= fixed.rho * active.column[c].short * coords.border[active.index[k], c]
-    forward_substitute(active.factor, size, left)
-    finish(core, left, by)
+            residual[k] -= fixed.rho * active.column[c].short * coords.border[active.index[k], c]
+    forward_substitute(active.factor, size, residual)
+    finish(core, residual, change)
     for c in range(active.column.size):
         active.column[c].rate += active.column[c].former_rate
     for k in range(size):
-        active.rate[k] += by[k]
+        active.rate[k] += change[k]
     if core.sizes.own_w:
         for c in range(active.column.size):
             column = active.column[c]
             column.full_rate = column.rate + fixed.rho * column.target_rate
         for k in range(size):
-            add_row(core, fixed.mode, active.index[k], by[k], core.motion.dw)
+            add_row(core, fixed.mode, active.index[k], change[k], core.motion.dw)
     return True
 
 
@@ -246,10 +236,7 @@ def missed(core, mass):  # type: ignore[no-untyped-def]
 def speed_of_w(core):  # type: ignore[no-untyped-def]
     """Return ``|w'|`` plus the weight of b' relative to it."""
     active, motion, fixed = core.active, core.motion, core.fixed
-    square = 0.0
-    for c in range(motion.dw.size):
-        square += motion.dw[c] * motion.dw[c]
-    speed = math.sqrt(square)
+    speed = math.sqrt(squared_length(motion.dw))
     for c in range(active.column.size):
         speed += abs(active.column[c].full_rate) / math.sqrt(fixed.rho)
     return speed
@@ -279,14 +266,14 @@ def rate_of(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def add_border(core):  # type: ignore[no-untyped-def]
-    """Add ``B b'`` to u' of the examined coordinates."""
-    coords, active, scope = core.coords, core.active, core.scope
-    du, near = coords.du, coords.near
+def add_border(core, index, count):  # type: ignore[no-untyped-def]
+    """Add ``B b'`` to u' of the first `count` coordinates in `index`."""
+    coords, active = core.coords, core.active
+    du, border = coords.du, coords.border
     for c in range(active.column.size):
-        lift = active.column[c].full_rate
-        for k in range(scope.looked):
-            du[near[k]] += lift * coords.border[near[k], c]
+        rate = active.column[c].full_rate
+        for k in range(count):
+            du[index[k]] += rate * border[index[k], c]
 
 
 @njit(**PART)
@@ -300,7 +287,7 @@ def all_rates(core):  # type: ignore[no-untyped-def]
         core.window,
     )
     route, fixed, system, scope = core.route, core.fixed, core.system, core.scope
-    du, size, near, count = coords.du, system.actives, coords.near, scope.looked
+    du, size, near, count = coords.du, system.actives, coords.near, scope.examined
     if fixed.mode == ROWS:
         pull = motion.along if route.along else motion.across
         if scope.window == BY_DIRECTION:
@@ -318,16 +305,15 @@ def all_rates(core):  # type: ignore[no-untyped-def]
             weighted_rows(form.store, window.rows[:size], active.rate[:size], du)
     elif scope.packed:
         sums, width = window.sums[:count], motion.dw.size
-        for k in range(count):
-            sums[k] = 0.0
+        sums[:count] = 0.0
         weighted_rows(window.packed, window.rows[:width], motion.dw, sums)
         for k in range(count):
             du[near[k]] = sums[k]
     else:
         responses(core, near, count, motion.dw, du)
-    add_border(core)
+    add_border(core, near, count)
     if fixed.slanted:
         for k in range(size):
             if coords.status[active.index[k]].bend > 0.0:
-                imply_rate(core, active.index[k])
+                set_slanted_rate(core, active.index[k])
     system.rated = 1

@@ -9,21 +9,17 @@ from homotopy.tracker.memory import Memory
 __all__ = ["Routes"]
 
 
-INF = np.inf
-
-
 class Routes(Memory):
     """Sets polylines and routes."""
 
     def reset_pull(self) -> None:
         """Recompute the pull of the moving slopes: slopes that came and went leave rounding."""
-        system = self.system
-        status, j = self.coords.status, self.piece // 2
-        polylines, lift = self.model_polylines, self.lift
-        flat = (self.piece % 2 == 0) & (polylines.slope.bend[self._every, j] == 0.0)
+        system, status, slope = self.system, self.coords.status, self.model_polylines.slope
+        j = self.piece // 2
+        flat = (self.piece % 2 == 0) & (slope.bend[self._every, j] == 0.0)
         for name, rate in (
-            ("along", np.where(flat, polylines.slope.rate[self._every, j], 0.0)),
-            ("across", np.where(flat, lift, 0.0)),
+            ("along", np.where(flat, slope.rate[self._every, j], 0.0)),
+            ("across", np.where(flat, self.lift, 0.0)),
         ):
             moving = np.flatnonzero(rate)
             pull = getattr(self.motion, name)
@@ -35,8 +31,8 @@ class Routes(Memory):
                 pull[: self._phi.shape[1]] = self._phi[moving].T @ rate[moving]
                 square = float(pull @ pull)
             mass = float(np.abs(rate[moving]) @ self.coords.fence.root[moving])
-            setattr(self.system, f"square_{name}", square)
-            setattr(self.system, f"mass_{name}", mass)
+            setattr(system, f"square_{name}", square)
+            setattr(system, f"mass_{name}", mass)
             self.column[name][:] = self.border[moving].T @ rate[moving]
             if name == "along":
                 status.carried[:], system.carrying = rate, mass
@@ -46,15 +42,16 @@ class Routes(Memory):
     def head_along(self, t: float, *, pin: bool = False) -> None:
         """Set the route along the path, at t."""
         route = self.route
-        route.along, route.dt, route.dmu, route.mu, route.pin = (
-            1,
-            1.0,
-            0.0,
-            0.0,
-            pin,
-        )
+        route.along, route.dt, route.dmu, route.mu, route.pin = 1, 1.0, 0.0, 0.0, pin
         route.t = route.tau = t
         route.start, route.stop = route.first, route.last
         route.sign = 1.0 if route.last > route.first else -1.0
-        self.column.target_rate[:] = self.column.moves
+        self.column.target_rate[:] = self.column.target1
         self.reset_pull()
+
+    def head_across(self, mu: float) -> None:
+        """Set the route at fixed t, at `mu` on its way from 1 to 0."""
+        route = self.route
+        route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
+        route.mu = route.tau = mu
+        route.start, route.stop, route.sign = 1.0, 0.0, -1.0

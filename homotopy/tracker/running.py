@@ -12,10 +12,10 @@ from homotopy.tracker.crossing import begin_jump, end_jump, end_round, flip, loo
 from homotopy.tracker.follow import follow
 from homotopy.tracker.forking import move_row, undo
 from homotopy.tracker.legs import begin_leg, end_leg
-from homotopy.tracker.pieces import take_up_lines
+from homotopy.tracker.nearness import reset_slanted_u
+from homotopy.tracker.pieces import set_fences, write_depths
 from homotopy.tracker.pivots import admit
-from homotopy.tracker.proof import correct, refine, worst_off
-from homotopy.tracker.sizes import factor_error, measure
+from homotopy.tracker.proof import correct, measure_errors, refine
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
@@ -29,31 +29,53 @@ from homotopy.tracker.state import (
     REFINING,
     RETURNING,
     ROUND_DONE,
+    SETTING_FENCES,
+    SETTING_SLANTED,
     SHARPENING,
-    TAKING_UP,
     TURNING,
     UNDOING,
     WALLS,
     WRITING,
+    WRITING_DEPTHS,
     Arrays,
     Core,
     Scalars,
 )
 from homotopy.tracker.windows import write_flat
 
-__all__ = ["held_core", "run", "run_on"]
+__all__ = ["held_core", "run"]
 
 
 @njit(**PART)
-def run_on(core):  # type: ignore[no-untyped-def]
-    """Dispatch on the phase until a code other than GO is returned."""
-    sizes, jumping, plan = core.sizes, core.jumping, core.legs.plan[0]
+def do_task(core, phase):  # type: ignore[no-untyped-def]
+    """Do a single task at the present point, without pivots."""
+    if phase == SHARPENING:
+        refine(core)
+    elif phase == SETTING_FENCES:
+        set_fences(core)
+    elif phase == WRITING:
+        write_flat(core)
+    elif phase == SETTING_SLANTED:
+        reset_slanted_u(core)
+    elif phase == WRITING_DEPTHS:
+        write_depths(core)
+    elif phase == UNDOING:
+        undo(core)
+    else:
+        measure_errors(core)
+
+
+@njit(**OUTER)
+def run(core):  # type: ignore[no-untyped-def]
+    """Do what the phase says (C-steps, D-steps or a single task) until the route or the task ends
+    or a request comes up."""
+    jumping, plan = core.jumping, core.legs.plan[0]
     while True:
-        phase = jumping.in_jump
+        phase = jumping.phase
         if phase in (ON_WAY, ACROSS):
             code = follow(core)
             if phase == ACROSS and code == ARRIVED:
-                jumping.in_jump = ROUND_DONE
+                jumping.phase = ROUND_DONE
                 code = GO
             elif phase == ON_WAY and code == WALLS:
                 code = begin_jump(core)
@@ -76,33 +98,13 @@ def run_on(core):  # type: ignore[no-untyped-def]
         elif phase == REFINING:
             code = correct(core, False)
             code = ARRIVED if code == GO else code
-        elif phase == SHARPENING:
-            refine(core)
-            code = ARRIVED
-        elif phase == TAKING_UP:
-            take_up_lines(core)
-            code = ARRIVED
-        elif phase == WRITING:
-            write_flat(core)
-            code = ARRIVED
         elif phase == FORKING:
             code = move_row(core)
-        elif phase == UNDOING:
-            undo(core)
-            code = ARRIVED
         else:
-            measure(core)
-            sizes.off = worst_off(core)
-            sizes.factor_off = factor_error(core)
+            do_task(core, phase)
             code = ARRIVED
         if code != GO:
             return code
-
-
-@njit(**OUTER)
-def run(core):  # type: ignore[no-untyped-def]
-    """Make C-steps and D-steps until the route ends or a request comes up; see `follow`."""
-    return run_on(core)
 
 
 def core_of(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Core:

@@ -11,10 +11,7 @@ import numpy.typing as npt
 
 from homotopy.errors import ModelError, TraceError
 from homotopy.tracker import state
-from homotopy.tracker.outcomes import (
-    Failure,
-    Kind,
-)
+from homotopy.tracker.outcomes import Failure, Kind
 from homotopy.tracker.routes import Routes
 from homotopy.tracker.running import held_core, run
 
@@ -47,10 +44,17 @@ class Runs(Routes):
         """Recompute u, and make the point exact again if it is off."""
         raise NotImplementedError
 
-    def use(self, polylines: state.Lines) -> None:
+    def use(self, polylines: state.PolylineRecords) -> None:
         """Use these polylines: set fences, and sums over the flat coordinates."""
         self.polylines = polylines
-        self._phase(state.TAKING_UP)
+        self._phase(state.SETTING_FENCES)
+
+    def examine_all(self) -> None:
+        """Examine all coordinates again, as `homotopy.tracker.windows.examine_all` does."""
+        scope = self.scope
+        self.coords.near[:] = self._every
+        scope.examined, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
+        self.system.rated = self.event.fresh = 0
 
     def write_alpha(self) -> None:
         """Write alpha of the flat coordinates, the value of their slope."""
@@ -59,7 +63,7 @@ class Runs(Routes):
     @property
     def in_jump(self) -> bool:
         """Whether the route is at a jump or crossing one."""
-        return bool(self.jumping.in_jump != state.ON_WAY)
+        return bool(self.jumping.phase != state.ON_WAY)
 
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Run compiled code until the route ends, or ASK or SOLVE; handle all other requests.
@@ -94,10 +98,8 @@ class Runs(Routes):
             elif code in (state.FULL, state.RECORD_FULL):
                 self.make_room(code)
             elif code == state.PANEL_FULL:
-                room = min(self.gram.size, 2 * int(self.scope.looked))
-                self.window = self.window._replace(
-                    packed=np.zeros((self.width, room)),
-                )
+                room = min(self.gram.size, 2 * int(self.scope.examined))
+                self.window = self.window._replace(packed=np.zeros((self.width, room)))
             elif code == state.INDEFINITE:
                 if not self.gram.semidefinite and self._started and not self.route.settling:
                     return code
@@ -107,12 +109,8 @@ class Runs(Routes):
                     # Every alpha is bounded, so an unbounded move can only be rounding.
                     code = state.STUCK
                 kind, message = FAILURES[code]
-                about = {
-                    "where": self._where(),
-                    "want": int(event.want),
-                    "tied": int(event.tied),
-                }
-                raise Failure(message.format(**about), kind)
+                want, tied = int(event.want), int(event.tied)
+                raise Failure(message.format(where=self._where(), want=want, tied=tied), kind)
 
     def make_room(self, code: int) -> None:
         """Enlarge what is full: the factor or the record."""
@@ -142,15 +140,13 @@ class Runs(Routes):
     def _held(self) -> Index:
         """Return the rows that must stay stored: active, about to flip, or needed by a window."""
         scope = self.scope
-        held = [
-            self.active_index,
-            self.motion.flips[: self.jumping.flips] // 2,
-            self.motion.flips[: self.jumping.flips],
-        ]
+        # (The flips are coded by 2, except while coordinates are factored.)
+        flips = self.motion.flips[: self.jumping.flips]
+        held = [self.active_index, flips // 2, flips]
         if scope.window == state.BY_DIRECTION:
             held += [
                 self.window.index_seen[: scope.size_seen],
-                self.coords.near[: scope.looked_seen],
+                self.coords.near[: scope.examined_seen],
             ]
         index = np.concatenate(held)
         return np.asarray(index[index < self.gram.size])
@@ -159,18 +155,18 @@ class Runs(Routes):
         """Return the quadratic form with the rows of Q that are stored."""
         stored = self.gram.rows()
         if self._phi is not None or stored is None:
-            return self._form
+            return self.form
         if self.system.actives and stored[1][self.active_index].min() < 0:
             self.gram.fetch(self.active_index, self._held())
             stored = self.gram.rows()
             assert stored is not None
         store, slot = stored
         if not store.flags.writeable:
-            if self._form.store.size == 0:
-                self._form = self._form._replace(store=store.copy(), slot=slot)
-        elif store is not self._form.store or slot is not self._form.slot:
-            self._form = self._form._replace(store=store, slot=slot)
-        return self._form
+            if self.form.store.size == 0:
+                self.form = self.form._replace(store=store.copy(), slot=slot)
+        elif store is not self.form.store or slot is not self.form.slot:
+            self.form = self.form._replace(store=store, slot=slot)
+        return self.form
 
     def _refuse_indefinite(self) -> None:
         index = np.append(self.active_index, self.event.want)
@@ -191,9 +187,9 @@ class Runs(Routes):
     def _phase(self, phase: int) -> None:
         """Let compiled code do one task at the present point."""
         jumping = self.jumping
-        kept, jumping.in_jump = jumping.in_jump, phase
+        kept, jumping.phase = jumping.phase, phase
         self.run()
-        jumping.in_jump = kept
+        jumping.phase = kept
 
     def _check_progress(self) -> None:
         """Bound the work at one t: the path must progress, a jump or a repair must end."""

@@ -14,7 +14,7 @@ from homotopy.model.polyline import JUMP, SEAM, Snapshot
 from homotopy.tracker import state
 from homotopy.tracker.exactness import Exactness
 from homotopy.tracker.tables import fill
-from homotopy.tracker.tolerances import EPS, GOLDEN
+from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
 
 __all__ = ["Settling"]
 
@@ -22,11 +22,6 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 INF = np.inf
-
-
-def _between(alpha: Array, low: Array, high: Array) -> Array:
-    """Return each alpha moved between these ends, of which the high one wins."""
-    return np.asarray(np.minimum(np.maximum(alpha[:, None], np.minimum(low, high)), high))
 
 
 class Settling(Exactness):
@@ -40,7 +35,9 @@ class Settling(Exactness):
         blur = self.tolerances.roundings.rounding * EPS * self.sizes.mass * self.coords.fence.root
         status = self.coords.status
         u_scale, a_scale = (
-            np.maximum(self._sizes(), blur / self.tolerances.scales.of_corner)[:, None],
+            np.maximum(self.size_of_u(), np.maximum(blur / self.tolerances.scales.of_corner, TINY))[
+                :, None
+            ],
             np.where(status.height > 0.0, status.height, self.sizes.height)[:, None],
         )
         first, last, u, alpha = (v[:, None] for v in (first, last, self.u, self.alpha))
@@ -65,7 +62,7 @@ class Settling(Exactness):
         distance[:, 1::2] += self.tolerances.bias
         distance[~(allowed & (distance < INF))] = INF
         piece = distance.argmin(axis=1)
-        # (Nowhere near any piece: the first.)
+        # (If no piece is allowed, this is the first one, and alpha stays.)
         found = distance[self._every, piece] < INF
         self.piece[:], self.side[:] = piece, side[self._every, piece]
         self.alpha[:] = np.where(found, value[self._every, piece], self.alpha)
@@ -81,18 +78,19 @@ class Settling(Exactness):
         if self.fixed.slanted:
             high = high - bend[:, :-1] * np.where(bend[:, :-1] > 0.0, finite, 0.0)
             low = low - bend[:, 1:] * np.where(bend[:, 1:] > 0.0, finite, 0.0)
-        jump = snap.kind == JUMP
+        # (If the ends of a knot are reversed, `np.clip` returns the high one.)
+        jump, alpha = snap.kind == JUMP, self.alpha[:, None]
         allowed = real & (snap.kind != SEAM)
         if not jump.any():
             allowed &= (j >= first) & (j < last)
-            return 0, finite, _between(self.alpha, low, high), allowed
+            return 0, finite, np.clip(alpha, low, high), allowed
         where = np.where(jump, np.where(last == j, -1, 1), 0)
         low, high = np.where(where == -1, -INF, low), np.where(where == 1, INF, high)
         allowed &= (j >= first - 1) & (j <= last)
         allowed &= np.where(jump, (last == j) | (first == j + 1), (j >= first) & (j < last))
         # A row of zeros cannot be pushed off a jump, so it must have a side from the start.
         allowed &= ~(jump & (self.coords.status.weight == 0.0)[:, None])
-        return where, finite, _between(self.alpha, low, high), allowed
+        return where, finite, np.clip(alpha, low, high), allowed
 
     def settle(self, t: float, snap: Snapshot, target: Array) -> None:
         """Make the present guess (pieces, alpha, b) exact for the polylines `snap`, those at t.
@@ -103,27 +101,20 @@ class Settling(Exactness):
         route, system, cursor = self.route, self.system, self.cursor
         still = np.zeros_like(snap.slope), np.zeros_like(snap.corner)
         fill(
-            self._settle_lines,
+            self._settling_polylines,
             (snap.slope, still[0]),
             (snap.corner, still[1]),
             snap.curvature,
             snap.kind,
         )
-        route.along, route.dt, route.dmu, route.pin, cursor.recording = (
-            0,
-            0.0,
-            1.0,
-            1,
-            0,
-        )
+        cursor.recording = 0
         self.sizes.most_norm = self.sizes.most_mass = 0.0
         # These polylines do not move; read them at t = 0.
         kept_t, route.t, self._settling_at = route.t, 0.0, t
-        route.mu = route.tau = 0.0
-        route.start, route.stop, route.sign = 1.0, 0.0, -1.0
+        self.head_across(0.0)
         self.lift[:] = 0.0
         self.shift[:] = 0.0
-        self.use(self._settle_lines)
+        self.use(self._settling_polylines)
         self.rebuild(self.tolerances.independence.well if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         # Sum exactly: large alphas may cancel to the last digit and leave the balance to tiny ones.
@@ -134,7 +125,7 @@ class Settling(Exactness):
         self.column.across[:] = 0.0
         system.mass_across = system.square_across = 0.0
         system.solved = system.rated = system.ready = 0
-        route.settling, self.jumping.in_jump = 1, state.ON_WAY
+        route.settling, self.jumping.phase = 1, state.ON_WAY
         cursor.due, anchor = np.iinfo(np.int64).max, self._anchor
         self.forget_effort()
         try:
@@ -175,7 +166,7 @@ class Settling(Exactness):
         shift[tied] = self.u[tied] - place[tied]
         self.shift[:] = shift
 
-    def place(self, alpha: Array, b: Array, ends: tuple[float, ...] | None = None) -> None:
+    def set_guess(self, alpha: Array, b: Array, ends: tuple[float, ...] | None = None) -> None:
         """Set alpha and b to a guess, on the scales of the span with these `ends`, if given."""
         self.alpha[:], self.b = alpha, b
         product = self.gram.matvec(self.alpha)
@@ -191,14 +182,14 @@ class Settling(Exactness):
         """Make the point exact at the present place, and resume the route."""
         route = self.route
         kept, lift = self._scalars.route.copy(), self.lift.copy()
-        phase, recording = self.jumping.in_jump, self.cursor.recording
+        phase, recording = self.jumping.phase, self.cursor.recording
         snap, target = self.snapshot(), self.problem.target(route.t)
         self.lift[:] = 0.0
         self.settle(float(route.t), snap, target)
         self._scalars.route[:], self.lift[:] = kept, lift
-        self.jumping.in_jump, self.cursor.recording = phase, recording
+        self.jumping.phase, self.cursor.recording = phase, recording
         self.use(self.model_polylines)
-        self.column.target_rate[:] = self.column.moves if route.along else 0.0
+        self.column.target_rate[:] = self.column.target1 if route.along else 0.0
         self.reset_pull()
         self.repairs += 1
         pinned = np.flatnonzero(self.side)
@@ -209,4 +200,4 @@ class Settling(Exactness):
         """Begin a jump with these coordinates, which are pinned to its corner."""
         noted = 2 * pinned + (self.side[pinned] < 0)
         self.coords.tied[self.coords.tied.size - pinned.size :] = noted
-        self.event.walls, self.jumping.in_jump = pinned.size, state.BEGINNING
+        self.event.walls, self.jumping.phase = pinned.size, state.BEGINNING

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numba import njit
 
+from homotopy.compilation.selection import smallest
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.products import add_row, response
-from homotopy.tracker.selection import smallest
 from homotopy.tracker.state import ROWS
 from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
 
@@ -74,7 +74,7 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
             weight += abs(part)
             most += abs(coords.border[i, c] * coords.status[i].most)
         column.off, column.weight, column.dropped = off + lost, weight, 0.0
-        column.most = most + span * abs(column.moves) + abs(column.aim)
+        column.most = most + span * abs(column.target1) + abs(column.target0)
 
 
 @njit(**PART)
@@ -154,7 +154,7 @@ def measure(core):  # type: ignore[no-untyped-def]
         slopes += status.length * status.slope
         largest = max(largest, knot_terms(core, i))
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
-    # (Rounding has rounding: alphas that should all be 0 are a few eps of their slopes.)
+    # (Alphas that should all be 0 are a few eps of their slopes.)
     sizes.possible = sizes.mass + EPS * slopes
     sizes.own_w = fixed.mode != ROWS and mass > tol.cancelled * (sizes.length + largest)
     sizes.terms = sizes.mass
@@ -221,14 +221,12 @@ def factor_error(core):  # type: ignore[no-untyped-def]
             total += active.factor[j, k] * x[k]
         y[j] = total
     back = active.work[2]
-    for k in range(size):
-        back[k] = 0.0
+    back[:size] = 0.0
     for j in range(size):
         for k in range(j, size):
             back[k] += active.factor[j, k] * y[j]
     if fixed.mode != ROWS:
-        for c in range(motion.remainder.size):
-            motion.remainder[c] = 0.0
+        motion.remainder[:] = 0.0
         for k in range(size):
             add_row(core, fixed.mode, active.index[k], x[k], motion.remainder)
     for k in range(size):

@@ -38,8 +38,8 @@ __all__ = [
     "Arrays",
     "Coordinates",
     "Form",
-    "Lines",
     "Motion",
+    "PolylineRecords",
     "Record",
     "Window",
 ]
@@ -54,14 +54,14 @@ UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
 # The phases of a trace: on the path; at a jump, about to flip, crossing it, at the end of a round,
 # looking ahead, returning; or working on the factor, correcting the point with or without pivots,
-# measuring its error; moving rows from a base (`forking`), or undoing that; taking up polylines,
-# writing alpha of the slopes.
+# measuring its error; moving rows from a base (`forking`), or undoing that; setting fences, writing
+# alpha of the slopes, u on slanted pieces, or how deep each alpha is in its knot.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
 FORKING, UNDOING = 11, 12
-TAKING_UP, WRITING = 13, 14
+SETTING_FENCES, WRITING, SETTING_SLANTED, WRITING_DEPTHS = range(13, 17)
 # Turning to the next leg of a sequence (`legs`).
-TURNING = 15
+TURNING = 17
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
@@ -104,7 +104,7 @@ crossed         whole  how often it has crossed there
 panel_place     whole  its place in the window's panel, -1 outside of it
 jump_stay       whole  the stay on jump corners during which it was left in place
 touched         whole  whether it changed piece since the path was left for a jump
-ignores_corners whole  1: its corners are ignored for one step; 2: until the next jump
+ignores_corners whole  whether its corners are ignored for one step
 dependent       whole  whether it is on a knot but not in the factor, being determined by others
 """)
 # A border column.
@@ -114,8 +114,8 @@ rate         real   b' of the solve
 full_rate    real   b' including the part of rho B B^T
 target_rate  real   the rate of the target on this route
 target       real   the target when u was last recomputed
-aim          real   the target at t = 0
-moves        real   the rate of the target with t
+target0      real   the target at t = 0
+target1      real   the rate of the target with t
 along        real   the balance of the moving slopes along the path
 across       real   the same across a jump
 short        real   the imbalance
@@ -215,7 +215,7 @@ fresh        whole  whether that list is up to date
 walls        whole  how many press on jumps
 want         whole  the coordinate that a request is about
 way          whole  its direction
-still_steps  whole  consecutive steps of length zero
+idle_steps   whole  consecutive steps of length zero
 draw         whole  the order in which ties are resolved
 pivots_here  whole  pivots at this point
 moved_here   whole  whether they have moved the point
@@ -231,10 +231,10 @@ before       real   the objective before the jump
 sum0         real   the objective of flat coordinates, coefficient of 1
 sum1         real   its coefficient of t
 sum2         real   its coefficient of t^2
-in_jump      whole  the phase of the trace (ON_WAY ...)
+phase        whole  the phase of the trace (ON_WAY ...)
 pressing     whole  how many coordinates pressed on the jump at first
 asked        whole  whether the model has chosen the flips
-by_solver    whole  whether the crossing is left to others
+method       whole  how it is to be crossed (`homotopy.path.jump_record.METHODS`, 0: here)
 may_leave    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
 solved_by    whole  how it was crossed (`homotopy.path.jump_record.METHODS`)
 rounds       whole  rounds of flips so far
@@ -257,13 +257,13 @@ tau_seen      real   tau then
 t_seen        real   t then
 b_weight      real   the weight of b relative to w
 t_weight      real   the weight of t relative to w
-looked        whole  how many coordinates are examined
+examined      whole  how many coordinates are examined
 window        whole  NO_WINDOW, BY_DISTANCE or BY_DIRECTION
 free_lines    whole  free lines of the panel
 size_seen     whole  how many were active when all were last examined
-looked_seen   whole  how many are in the window
+examined_seen whole  how many are in the window
 steps_seen    whole  steps when it was opened
-steps_looked  whole  steps when all were last examined
+steps_all     whole  steps when all were last examined
 wanted_across whole  how many to examine across a jump
 wanted_along  whole  how many along the path
 wanted        whole  how many with features
@@ -300,7 +300,7 @@ class Form(NamedTuple):
     indptr: Any
 
 
-class Lines(NamedTuple):
+class PolylineRecords(NamedTuple):
     """The polylines: records of slopes (n, K+1) and corners (n, K).
 
     On slope j the loss is ``terms_j(t) - a_j(t) u + bend u^2 / 2``; `terms` (n, K+1, 3) holds the
@@ -430,7 +430,7 @@ class Arrays(NamedTuple):
 
 
 class Core(NamedTuple):
-    """`Arrays`, and the records of `Scalars`: what compiled functions share."""
+    """What compiled functions share: `Arrays`, the records of `Scalars`, tolerances and windows."""
 
     form: Any
     polylines: Any

@@ -9,18 +9,18 @@ import numpy.typing as npt
 
 from homotopy.model import Problem
 from homotopy.tracker.records import records
-from homotopy.tracker.state import CORNER, SLOPE, Lines
+from homotopy.tracker.state import CORNER, SLOPE, PolylineRecords
 from homotopy.tracker.tolerances import Tolerances
 
-__all__ = ["border_weight", "empty_lines", "fill", "loss_terms", "middle", "scales"]
+__all__ = ["border_weight", "empty_polylines", "fill", "loss_terms", "middle", "scales"]
 
 Array = npt.NDArray[np.float64]
 
 
-def empty_lines(n: int, corners: int) -> Lines:
+def empty_polylines(n: int, corners: int) -> PolylineRecords:
     slope = records(np.zeros((n, corners + 1), SLOPE))
     corner = records(np.zeros((n, corners), CORNER))
-    return Lines(slope, corner, np.zeros((0, corners + 1, 3)))
+    return PolylineRecords(slope, corner, np.zeros((0, corners + 1, 3)))
 
 
 def middle(values: Array) -> float:
@@ -33,7 +33,7 @@ def middle(values: Array) -> float:
     return float(0.5 * (ordered[half - 1] + ordered[half])) if half else 0.0
 
 
-def fill(polylines: Lines, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
+def fill(polylines: PolylineRecords, slope: Any, corner: Any, curvature: Array, kind: Any) -> None:
     """Write slopes and corners, each as (value, rate)."""
     for table, (at, rate) in ((polylines.slope, slope), (polylines.corner, corner)):
         table.at[:] = at

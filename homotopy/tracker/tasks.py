@@ -1,5 +1,5 @@
-"""What compiled code is given to do beside following a route: rows of a fork to move from a base,
-and the legs of a sequence.
+"""Tasks of compiled code besides following a route: moving the rows of a fork from a base, and
+following the legs of a sequence.
 """
 
 from __future__ import annotations
@@ -97,5 +97,5 @@ def legs_of(corner: Any, target: Any, scale: Any, interval: int) -> Legs:
 
 
 def no_legs() -> Legs:
-    """Return none."""
+    """Return an empty sequence."""
     return legs_of(np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0), 0)

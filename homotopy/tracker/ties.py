@@ -26,9 +26,10 @@ from homotopy.tracker.factor import back_substitute, forward_substitute
 from homotopy.tracker.independence import pivot_of
 from homotopy.tracker.nearness import (
     corner_rate,
-    imply_rate,
+    gaps_of,
     near_a_of,
     near_of,
+    set_slanted_rate,
     slope_rate,
     still_alpha,
     still_of,
@@ -36,7 +37,7 @@ from homotopy.tracker.nearness import (
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import cross, ignore_corners, slide
 from homotopy.tracker.products import responses
-from homotopy.tracker.rates import all_rates, rate_of, solve
+from homotopy.tracker.rates import add_border, all_rates, rate_of, solve
 from homotopy.tracker.state import BY_DIRECTION, GO, ROWS, STUCK, WALLS
 from homotopy.tracker.tolerances import GOLDEN, PLASTIC
 
@@ -47,7 +48,7 @@ __all__ = ["dependent_end", "stays_on_jump", "turn"]
 
 
 @njit(**PART)
-def tie(core, i):  # type: ignore[no-untyped-def]
+def note_tie(core, i):  # type: ignore[no-untyped-def]
     """Note that coordinate i is on a corner or at an end of its knot."""
     coords, event = core.coords, core.event
     status = coords.status[i]
@@ -59,33 +60,27 @@ def tie(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def stand(core):  # type: ignore[no-untyped-def]
+def list_ties(core):  # type: ignore[no-untyped-def]
     """List the coordinates on a corner (a step has just done so if the list is fresh) and those at
     an end of their knot."""
-    coords, active, route = core.coords, core.active, core.route
+    coords, active = core.coords, core.active
     system, event, scope = core.system, core.event, core.scope
     listed = event.tied if event.fresh else 0
-    looked = 0 if event.fresh else scope.looked
+    examined = 0 if event.fresh else scope.examined
     event.tied = event.moved_here = event.fresh = 0
     for q in range(listed):
-        tie(core, coords.tied[q])
-    u, near = coords.u, coords.near
-    for k in range(looked):
-        i = near[k]
-        fence = coords.fence[i]
-        place = u[i] - fence.shift * route.mu
-        gap = min(
-            fence.high + fence.high_rate * route.t - place,
-            place - fence.low - fence.low_rate * route.t,
-        )
-        if gap <= near_of(core, i):
-            tie(core, i)
+        note_tie(core, coords.tied[q])
+    for k in range(examined):
+        i = coords.near[k]
+        over, under = gaps_of(core, i)
+        if min(over, under) <= near_of(core, i):
+            note_tie(core, i)
     for k in range(system.actives):
         i = active.index[k]
         if coords.status[i].piece % 2 == 1:
             room = min(room_of(core, i, 1.0), room_of(core, i, -1.0))
             if room <= near_a_of(core, i, active.rate[k] if system.solved else 0.0):
-                tie(core, i)
+                note_tie(core, i)
 
 
 @njit(**PART)
@@ -112,26 +107,23 @@ def end_rate(core, i, j, corner):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def rate_tied(core):  # type: ignore[no-untyped-def]
     """Compute u' of the tied coordinates, or of all if that takes no longer."""
-    coords, active, motion, fixed = core.coords, core.active, core.motion, core.fixed
+    coords, motion, fixed = core.coords, core.motion, core.fixed
     system, event, scope = core.system, core.event, core.scope
     if system.rated:
         return
     if fixed.mode == ROWS:
-        if 3 * event.tied > scope.looked:
+        if 3 * event.tied > scope.examined:
             all_rates(core)
         else:
             for q in range(event.tied):
                 coords.du[coords.tied[q]] = rate_of(core, coords.tied[q])
     else:
         responses(core, coords.tied, event.tied, motion.dw, coords.du)
-        for c in range(active.column.size):
-            lift = active.column[c].full_rate
-            for q in range(event.tied):
-                coords.du[coords.tied[q]] += lift * coords.border[coords.tied[q], c]
+        add_border(core, coords.tied, event.tied)
     if fixed.slanted and not system.rated:
         for q in range(event.tied):
             if coords.status[coords.tied[q]].bend > 0.0:
-                imply_rate(core, coords.tied[q])
+                set_slanted_rate(core, coords.tied[q])
 
 
 @njit(**PART)
@@ -184,7 +176,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
     event.walls = 0
     chosen, chosen_way = np.int64(-1), np.int64(0)
     speed, slow, soonest = 0.0, 0.0, np.inf
-    per_left, sign, dt, t = 2.0 / abs(route.stop - route.tau), route.sign, route.dt, route.t
+    per_left, sign, dt = 2.0 / abs(route.stop - route.tau), route.sign, route.dt
     for q in range(event.tied):
         i = coords.tied[q]
         status, fence = coords.status[i], coords.fence[i]
@@ -205,11 +197,11 @@ def first_event(core):  # type: ignore[no-untyped-def]
             if pace <= noise:
                 continue
             near = near_of(core, i)
-            still, place = per_left * near + noise, coords.u[i] - fence.shift * route.mu
+            still, (over, under) = per_left * near + noise, gaps_of(core, i)
             way = 0
-            if up > still and fence.high + fence.high_rate * t - place <= near:
+            if up > still and over <= near:
                 way, pace = 1, up
-            elif down > still and place - fence.low - fence.low_rate * t <= near:
+            elif down > still and under <= near:
                 way, pace = -1, down
             if way == 0:
                 continue
@@ -266,7 +258,7 @@ def turn(core):  # type: ignore[no-untyped-def]
     event.point += 1
     event.draw = jumping.crossings if record.jump[cursor.jumps].t == route.t else 0
     event.pivots_here = 0
-    stand(core)
+    list_ties(core)
     most = tol.pivots + tol.pivots_each * event.tied
     while True:
         if event.pivots_here > most:
@@ -276,7 +268,7 @@ def turn(core):  # type: ignore[no-untyped-def]
             code = slide(core)
             if code != GO:
                 return code
-            stand(core)
+            list_ties(core)
             continue
         rate_tied(core)
         i, way, speed, slow, time = first_event(core)
@@ -301,11 +293,11 @@ def turn(core):  # type: ignore[no-untyped-def]
         if code != GO:
             return code
         if event.moved_here:
-            stand(core)
+            list_ties(core)
             most = max(most, tol.pivots + tol.pivots_each * event.tied)
 
 
-# ------------------------------------------------------------------ resting on a jump corner
+# ------------------------------------------------------------------ staying on a jump corner
 
 
 @njit(**PART)
@@ -333,8 +325,8 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
     No local optimum lies there unless the active coordinates hold it: otherwise w can move it off
     in either direction at no first-order cost, and one side of a concave corner goes down.  Such a
     balance arises from symmetric data.  Return one coordinate at a time, because flipping all of a
-    balanced set at once would keep the balance.  Those whose flip moved nothing rest as long as
-    they are there.
+    balanced set at once would keep the balance.  Those whose flip moved nothing are left there
+    as long as they stay.
     """
     polylines, coords, route = core.polylines, core.coords, core.route
     event, scope, tol = core.event, core.scope, core.tol

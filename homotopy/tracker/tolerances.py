@@ -11,10 +11,10 @@ alpha (`homotopy.tracker.state.FENCE`),
 
 where the terms with eps are the rounding of a sum of terms of that norm (the largest since the
 point was last made exact).  Q_ii and |phi_i| include the border, norm includes b.  |u_i| counts up
-to the largest |u_j - B_j b|: where b takes all responses far from 0, corners are no farther apart
-for that, and the rounding of b is in the norm.  The largest
-alpha is the largest slope, or what the border equations allow.  On a slanted piece u_i follows from
-alpha_i, and near_u_i = near_a_i / bend.
+to the largest |u_j - B_j b|: if b takes all responses far from 0, the corners there are no farther
+apart, and the rounding of b is in the norm.  The largest alpha is the largest slope, or what the
+border equations allow.  On a slanted piece u_i follows from alpha_i, and
+near_u_i = near_a_i / bend.
 """
 
 from __future__ import annotations

@@ -53,9 +53,7 @@ class Tracker(Settling):
         try:
             code = self.run(listen)
         except Failure as error:
-            return Failed(
-                error, crossing=self.jumping.in_jump not in (state.ON_WAY, state.FACTORING)
-            )
+            return Failed(error, crossing=self.jumping.phase not in (state.ON_WAY, state.FACTORING))
         if code == state.INDEFINITE:
             return OnRidge(int(self.event.want), -1.0 if self.event.way > 0 else 1.0)
         return OUTCOMES[code]
@@ -81,12 +79,12 @@ class Tracker(Settling):
         cursor.open = cursor.entries = cursor.segments = cursor.logged = cursor.jumps = (
             self.jumping.crossings
         ) = 0
-        self.jumping.in_jump, cursor.due = state.ON_WAY, cursor.steps + self._interval()
+        self.jumping.phase, cursor.due = state.ON_WAY, cursor.steps + self._interval()
         self._started, self.gap = True, float(self.sizes.gap)
 
     def turn_to(self, problem: Problem) -> bool:
-        """Take up another problem with the same Q, border and pieces at the present point; False
-        where that is not the first point of its path."""
+        """Continue with another problem that has the same Q, border and pieces; return False if its
+        path does not begin at the present point."""
         route, sizes, cursor = self.route, self.sizes, self.cursor
         self.problem = problem
         self.repairs, self._started = 0, False
@@ -105,26 +103,25 @@ class Tracker(Settling):
 
     def run_legs(self, corner: Array, target: Array, scale: Array) -> tuple[tasks.Legs, int]:
         """Follow legs one after another from the present point (`homotopy.tracker.legs`); return
-        what was noted of them, and how many are complete."""
+        them with their marks, and how many are complete."""
         cursor, jumping = self.cursor, self.jumping
         self.legs = legs = tasks.legs_of(corner, target, scale, self._interval())
         self.polylines = self.model_polylines
         cursor.entries = cursor.segments = cursor.logged = cursor.jumps = cursor.open = 0
         cursor.stop_steps = cursor.stop_segments = np.iinfo(np.int64).max
-        jumping.crossings, jumping.in_jump = 0, state.TURNING
+        jumping.crossings, jumping.phase = 0, state.TURNING
         code = self._call()
         while code in (state.FULL, state.RECORD_FULL):
             self.make_room(code)
             code = self._call()
-        jumping.in_jump, self.legs = state.ON_WAY, tasks.no_legs()
+        jumping.phase, self.legs = state.ON_WAY, tasks.no_legs()
         return legs, int(legs.plan.leg[0])
 
     def rewind_jump(self) -> None:
         """Go back to the beginning of the present jump, before any coordinate flipped."""
         route, jumping, cursor = self.route, self.jumping, self.cursor
-        record = self.record
-        for entry in reversed(record.log[jumping.jump_log : cursor.logged].tolist()):
-            i, piece, side, _ = entry
+        changes = self.record.log[jumping.jump_log : cursor.logged].tolist()
+        for i, piece, side, _ in reversed(changes):
             self.piece[i], self.side[i] = piece, side
         cursor.logged = jumping.jump_log
         self.lift[:] = 0.0
@@ -140,34 +137,17 @@ class Tracker(Settling):
         cursor.recording, route.pin = 1, 0
         noted = np.sort(self.coords.tied[self.coords.tied.size - jumping.pressing :])
         self.motion.flips[: jumping.pressing] = noted
-        jumping.flips, jumping.rounds, jumping.in_jump = (
-            jumping.pressing,
-            0,
-            state.FLIPPING,
-        )
-        jumping.asked = 0
+        jumping.flips, jumping.phase = jumping.pressing, state.FLIPPING
+        jumping.rounds = jumping.asked = 0
 
     def end_crossing(self, t: float) -> None:
         """After settling at t, continue as if a D-step had just ended a round."""
         route, cursor = self.route, self.cursor
         self.use(self.model_polylines)
-        route.along, route.dt, route.dmu, route.pin, cursor.recording = (
-            0,
-            0.0,
-            1.0,
-            1,
-            1,
-        )
-        (
-            route.t,
-            route.mu,
-            route.tau,
-            route.start,
-            route.stop,
-            route.sign,
-        ) = t, 0.0, 0.0, 1.0, 0.0, -1.0
+        cursor.recording, route.t = 1, t
+        self.head_across(0.0)
         self.column.target_rate[:] = 0.0
         self.reset_pull()
         self.refresh()
         cursor.due = cursor.steps + self._interval()
-        self.jumping.in_jump = state.ROUND_DONE
+        self.jumping.phase = state.ROUND_DONE

@@ -20,23 +20,44 @@ import math
 import numpy as np
 from numba import njit
 
+from homotopy.compilation.selection import smallest
 from homotopy.gram.products import weighted_rows
 from homotopy.tracker.compiling import PART, SUM
-from homotopy.tracker.nearness import corner_rate, imply_all, near_of, slope_rate, slope_value
-from homotopy.tracker.products import add_row, responses
-from homotopy.tracker.selection import smallest
+from homotopy.tracker.nearness import (
+    gaps_of,
+    near_of,
+    piece_rate,
+    reset_slanted_u,
+    slope_value,
+    update_slanted_u,
+)
+from homotopy.tracker.products import add_row, responses, squared_length
 from homotopy.tracker.state import BY_DIRECTION, BY_DISTANCE, GO, NO_WINDOW, PANEL_FULL
 from homotopy.tracker.tolerances import EPS, TINY
 
-__all__ = ["close_window", "look_around", "look_at", "open_window", "turned", "widen", "write_flat"]
+__all__ = [
+    "add_intercepts",
+    "add_to_window",
+    "alpha_now",
+    "close_window",
+    "examine_all",
+    "open_by_direction",
+    "open_by_distance",
+    "reach_spent",
+    "respond",
+    "turned",
+    "widen",
+    "write_flat",
+]
 
 
 @njit(**PART)
-def look_at_all(core):  # type: ignore[no-untyped-def]
+def examine_all(core):  # type: ignore[no-untyped-def]
+    """Examine all coordinates; their u must be up to date."""
     coords, system, event, scope = core.coords, core.system, core.event, core.scope
     for i in range(coords.u.size):
         coords.near[i] = i
-    scope.looked = coords.u.size
+    scope.examined = coords.u.size
     scope.window = NO_WINDOW
     scope.packed = system.rated = event.fresh = 0
 
@@ -44,11 +65,9 @@ def look_at_all(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def write_flat(core):  # type: ignore[no-untyped-def]
     """Write alpha of the coordinates on flat slopes, the value of their slope."""
-    polylines, coords = core.polylines, core.coords
-    for i in range(coords.alpha.size):
-        piece = coords.status[i].piece
-        if piece % 2 == 0 and polylines.slope[i, piece // 2].bend == 0.0:
-            coords.alpha[i] = slope_value(core, i, piece // 2, 0.0)
+    alpha = core.coords.alpha
+    for i in range(alpha.size):
+        alpha[i] = alpha_now(core, i)
 
 
 @njit(**PART)
@@ -57,17 +76,14 @@ def recompute(core):  # type: ignore[no-untyped-def]
     coords, active, motion = core.coords, core.active, core.motion
     fixed, sizes, tol = core.fixed, core.sizes, core.tol
     write_flat(core)
-    w, norm, square = motion.w, 0.0, 0.0
-    for c in range(w.size):
-        w[c] = 0.0
+    w, norm = motion.w, 0.0
+    w[:] = 0.0
     for i in range(coords.u.size):
         value = coords.alpha[i]
         if value != 0.0:
             add_row(core, fixed.mode, i, value, w)
             norm += coords.status[i].own * value * value
-    for c in range(w.size):
-        square += w[c] * w[c]
-    sizes.norm, sizes.length = math.sqrt(norm), math.sqrt(square)
+    sizes.norm, sizes.length = math.sqrt(norm), math.sqrt(squared_length(w))
     for c in range(active.column.size):
         sizes.norm += abs(active.column[c].b) / math.sqrt(fixed.rho)
     sizes.most_norm = max(sizes.most_norm, sizes.norm)
@@ -78,32 +94,28 @@ def recompute(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def respond(core):  # type: ignore[no-untyped-def]
     """Compute ``u = phi w + B b`` of all coordinates, and examine all."""
-    coords, active, motion, fixed, system = (
-        core.coords,
-        core.active,
-        core.motion,
-        core.fixed,
-        core.system,
-    )
-    look_at_all(core)
-    responses(core, coords.near, coords.u.size, motion.w, coords.u)
+    coords = core.coords
+    examine_all(core)
+    responses(core, coords.near, coords.u.size, core.motion.w, coords.u)
+    add_intercepts(core)
+
+
+@njit(**PART)
+def add_intercepts(core):  # type: ignore[no-untyped-def]
+    """Add ``B b`` to u, computed without it, and set u on slanted pieces."""
+    coords, active = core.coords, core.active
     for c in range(active.column.size):
         b = active.column[c].b
         for i in range(coords.u.size):
             coords.u[i] += coords.border[i, c] * b
-    if fixed.slanted:
-        for k in range(system.actives):
-            coords.status[active.index[k]].miss = 0.0
-        imply_all(core)
+    reset_slanted_u(core)
 
 
 @njit(**PART)
 def widen(core):  # type: ignore[no-untyped-def]
     """Update u of all coordinates and examine all."""
-    scope = core.scope
-    if scope.window == BY_DIRECTION:
-        close_window(core)
-    elif scope.window == BY_DISTANCE:
+    close_window(core)
+    if core.scope.window == BY_DISTANCE:
         respond(core)
 
 
@@ -111,16 +123,16 @@ def widen(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def look_at(core, i):  # type: ignore[no-untyped-def]
+def add_to_window(core, i):  # type: ignore[no-untyped-def]
     """Add coordinate i, which is about to leave the factor, to the examined ones."""
     form, coords, active = core.form, core.coords, core.active
     window, system, scope = core.window, core.system, core.scope
     if scope.window != BY_DIRECTION or coords.status[i].panel_place >= 0:
         return
-    k = scope.looked
+    k = scope.examined
     coords.near[k] = i
     coords.status[i].panel_place = k
-    scope.looked = k + 1
+    scope.examined = k + 1
     store, own = form.store, form.slot[i]
     for a in range(system.actives):
         window.panel[window.line[a], k] = store[own, active.index[a]]
@@ -131,15 +143,13 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
     """Return the horizon; write to ``window.gaps`` how far w may turn before each coordinate could
     meet a corner within the horizon."""
     coords, window, route = core.coords, core.window, core.route
-    u, du, times, n = coords.u, coords.du, window.times, coords.u.size
+    du, times, n = coords.du, window.times, coords.u.size
     left = abs(route.stop - route.tau)
     horizon = left
     for attempt in range(2):
         for i in range(n):
             fence = coords.fence[i]
-            off = fence.shift * route.mu - u[i]
-            over = fence.high + fence.high_rate * route.t + off
-            under = -(fence.low + fence.low_rate * route.t + off)
+            over, under = gaps_of(core, i)
             pace = fence.shift * route.dmu
             closing = route.sign * (du[i] - fence.high_rate * route.dt - pace)
             opening = route.sign * (fence.low_rate * route.dt + pace - du[i])
@@ -165,7 +175,7 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def open_window(core):  # type: ignore[no-untyped-def]
+def open_by_direction(core):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the present direction."""
     coords, window, route, system = core.coords, core.window, core.route, core.system
     scope, cursor, opt = core.scope, core.cursor, core.opt
@@ -189,14 +199,14 @@ def open_window(core):  # type: ignore[no-untyped-def]
         if window.gaps[i] <= reach and coords.status[i].piece % 2 == 0:
             if count == room:
                 scope.pause = cursor.steps + opt.window_pause
-                look_at_all(core)
+                examine_all(core)
                 system.rated = 1
                 return
             coords.near[count] = i
             window.piece_seen[count] = coords.status[i].piece
             coords.status[i].panel_place = count
             count += 1
-    scope.looked = scope.looked_seen = count
+    scope.examined = scope.examined_seen = count
     scope.reach, scope.horizon = reach, route.tau + route.sign * horizon
     fill_panel(core)
     scope.window = BY_DIRECTION
@@ -220,7 +230,7 @@ def fill_panel(core):  # type: ignore[no-untyped-def]
         core.scope,
         core.cursor,
     )
-    size, count = system.actives, scope.looked
+    size, count = system.actives, scope.examined
     pull = motion.along if route.along else motion.across
     square = system.square_along if route.along else system.square_across
     for i in range(coords.u.size):
@@ -254,19 +264,14 @@ def fill_panel(core):  # type: ignore[no-untyped-def]
 @njit(**SUM)
 def turned(core):  # type: ignore[no-untyped-def]
     """Return ``|w' - w'_seen|`` plus the part of b; w' itself is never formed."""
-    polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
-    window, route, system, scope = core.window, core.route, core.system, core.scope
+    coords, active, motion, window = core.coords, core.active, core.motion, core.window
+    route, system, scope = core.route, core.system, core.scope
     pull = motion.along if route.along else motion.across
     norm = system.square_along if route.along else system.square_across
     inner, size = scope.inner_seen, 0.0
     for k in range(system.actives):
         i, rate = active.index[k], active.rate[k]
-        piece = coords.status[i].piece
-        j = piece // 2
-        if piece % 2 == 1:
-            value = corner_rate(core, i, j)
-        else:
-            value = (slope_rate(core, i, j) - rate) / polylines.slope[i, j].bend
+        value = piece_rate(core, i, rate)
         for c in range(active.column.size):
             value -= coords.border[i, c] * active.column[c].full_rate
         norm += rate * (value + pull[i])
@@ -281,9 +286,12 @@ def turned(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def close_window(core):  # type: ignore[no-untyped-def]
-    """Update u of all coordinates after a window by direction, and examine all again."""
+    """Close the window by direction, if one is open: update u of all coordinates and examine all
+    again."""
     form, polylines, coords, active = core.form, core.polylines, core.coords, core.active
     motion, window, route, scope = core.motion, core.window, core.route, core.scope
+    if scope.window != BY_DIRECTION:
+        return
     u, du, gone = coords.u, coords.du, route.tau - scope.tau_seen
     pull = motion.along if route.along else motion.across
     for i in range(u.size):
@@ -299,27 +307,27 @@ def close_window(core):  # type: ignore[no-untyped-def]
         if change != 0.0:
             window.rows[count], window.weights[count] = form.slot[i], change
             count += 1
-    for k in range(scope.looked_seen):
+    for k in range(scope.examined_seen):
         i, piece = coords.near[k], window.piece_seen[k]
         j = piece // 2
         if coords.status[i].piece != piece and polylines.slope[i, j].bend == 0.0:
-            slope, fence = polylines.slope[i, j], coords.fence[i]
-            then = slope.at + slope.rate * route.t + fence.lift * route.mu
+            then = slope_value(core, i, j, 0.0)
             window.rows[count] = form.slot[i]
             window.weights[count] = alpha_now(core, i) - then
             count += 1
     weighted_rows(form.store, window.rows[:count], window.weights[:count], du)
-    for k in range(scope.looked):
+    for k in range(scope.examined):
         du[coords.near[k]] = 0.0
     for i in range(u.size):
         u[i] += du[i]
-    imply_all(core)
+    update_slanted_u(core)
     adapt(core, u.size)
-    look_at_all(core)
+    examine_all(core)
 
 
 @njit(**PART)
 def alpha_now(core, i):  # type: ignore[no-untyped-def]
+    """Return alpha_i; on a flat slope it is stored only when `write_flat` is called."""
     polylines, coords = core.polylines, core.coords
     piece = coords.status[i].piece
     if piece % 2 == 0 and polylines.slope[i, piece // 2].bend == 0.0:
@@ -351,24 +359,17 @@ def adapt(core, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def gone_by_place(core):  # type: ignore[no-untyped-def]
+def reach_spent(core):  # type: ignore[no-untyped-def]
     """Return how much of the reach is used up, and the rate at which it is."""
-    active, motion, route, fixed, scope = (
-        core.active,
-        core.motion,
-        core.route,
-        core.fixed,
-        core.scope,
-    )
-    square, pace = 0.0, 0.0
+    active, motion, route, scope = core.active, core.motion, core.route, core.scope
+    square = 0.0
     for c in range(motion.w.size):
         square += (motion.w[c] - motion.w_seen[c]) ** 2
-        pace += motion.dw[c] * motion.dw[c]
-    spent, pace = math.sqrt(square), math.sqrt(pace)
+    spent, pace = math.sqrt(square), math.sqrt(squared_length(motion.dw))
     for c in range(active.column.size):
         column = active.column[c]
         spent += scope.b_weight * abs(column.b - column.begun)
-        pace += scope.b_weight * abs(column.rate + fixed.rho * column.target_rate)
+        pace += scope.b_weight * abs(column.full_rate)
     spent += scope.t_weight * abs(route.t - scope.t_seen)
     pace += scope.t_weight * route.dt
     if route.settling:
@@ -384,12 +385,8 @@ def distances(core):  # type: ignore[no-untyped-def]
     b_weight, t_weight = scope.b_weight, scope.t_weight
     for i in range(coords.u.size):
         fence = coords.fence[i]
-        off = fence.shift * route.mu - coords.u[i]
-        gap = min(
-            fence.high + fence.high_rate * route.t + off,
-            -(fence.low + fence.low_rate * route.t + off),
-        )
-        gap -= 2.0 * near_of(core, i)
+        over, under = gaps_of(core, i)
+        gap = min(over, under) - 2.0 * near_of(core, i)
         if route.settling:
             move = abs(fence.shift)
         else:
@@ -406,7 +403,7 @@ def distances(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def look_around(core):  # type: ignore[no-untyped-def]
+def open_by_distance(core):  # type: ignore[no-untyped-def]
     """Recompute w and u and choose the coordinates within reach."""
     coords, active, motion, window = core.coords, core.active, core.motion, core.window
     route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
@@ -414,12 +411,12 @@ def look_around(core):  # type: ignore[no-untyped-def]
     n, width = coords.u.size, motion.w.size
     # Examining all costs as much as this many coordinates; the steps should cost no less.
     cost = opt.each * n + opt.look / max(width, 1)
-    gone = (cursor.steps - scope.steps_looked) * scope.wanted
+    gone = (cursor.steps - scope.steps_all) * scope.wanted
     if gone < 0.5 * cost:
         scope.wanted = min(2 * scope.wanted, n)
     elif gone > 2.0 * cost:
         scope.wanted = max(scope.wanted // 2, opt.fewest_on_features)
-    scope.steps_looked = cursor.steps
+    scope.steps_all = cursor.steps
     for c in range(width):
         motion.w_seen[c] = motion.w[c]
     recompute(core)
@@ -468,7 +465,7 @@ def narrow(core, reach):  # type: ignore[no-untyped-def]
             coords.status[i].panel_place = count
             coords.near[count] = i
             count += 1
-    scope.looked, scope.reach = count, reach
+    scope.examined, scope.reach = count, reach
     scope.opened += 1
     phi = form.phi
     if phi.size == 0:

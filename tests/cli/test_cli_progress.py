@@ -133,7 +133,7 @@ def test_audit_and_select_hand_their_bars_over(tmp_path, monkeypatch):
     names = []
 
     class Heard(module._Shown):
-        def __init__(self, name, total, voice):
+        def __init__(self, name, total, voice, interval):
             names.append(name)
             super().__init__(total)
 
@@ -182,9 +182,8 @@ def test_ctrl_c_ends_a_first_compilation_at_once(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
-def test_a_line_about_what_is_done_does_not_end_in_a_comma(monkeypatch, capsys):
-    monkeypatch.setattr(module, "INTERVAL", 0.0)
-    with module.bars(Voice()), progress_bar("compiling", 1.0) as bar:
+def test_a_line_about_what_is_done_does_not_end_in_a_comma(capsys):
+    with module.bars(Voice(), interval=0.0), progress_bar("compiling", 1.0) as bar:
         bar.update_to(0.5)
         bar.update_to(1.0)
     lines = capsys.readouterr().err.splitlines()

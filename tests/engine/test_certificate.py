@@ -24,7 +24,7 @@ from homotopy import (
 from homotopy.model import Problem
 from homotopy.path import Path, Status
 from homotopy.path.certificate import polylines as on
-from homotopy.path.certificate import proven_part, proven_until
+from homotopy.path.certificate import proven_part
 from homotopy.path.certificate.examination import _beside_border
 from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
@@ -610,14 +610,20 @@ def test_a_sample_or_some_values_but_not_both(path):
         path.certify(at=0.5, sample=4)
 
 
+def proven(path: Path) -> int:
+    """The number of leading segments that are proven."""
+    part = proven_part(path)
+    return 0 if part is None else len(part.segments)
+
+
 def test_what_is_proven_ends_where_the_path_is_wrong(path):
-    assert proven_until(path) == len(path.segments)
+    assert proven(path) == len(path.segments)
     assert proven_part(path) is path
     k = len(path.segments) // 2
     b = path.segments.b_stop.copy()
     b[k] += 1e-5
     bad = with_segments(path, b_stop=b)
-    assert proven_until(bad) == k
+    assert proven(bad) == k
     part = proven_part(bad)
     assert part is not None
     assert not part.complete
@@ -632,11 +638,11 @@ def test_numbers_that_are_none_have_no_say_in_what_comes_before_them(path):
     alpha = path.segments.alpha_stop.copy()
     alpha[-1] = 1e300
     bad = with_segments(path, alpha_stop=alpha)
-    assert proven_until(bad) == len(path.segments) - 1
+    assert proven(bad) == len(path.segments) - 1
 
 
 def test_nothing_is_proven_of_a_path_wrong_from_the_start(path):
-    assert proven_until(moved(path, 1e-3)) == 0
+    assert proven(moved(path, 1e-3)) == 0
     assert proven_part(moved(path, 1e-3)) is None
 
 
@@ -852,7 +858,7 @@ def test_what_is_proven_ends_where_an_added_condition_fails():
     path = told(off=1.0)
     middle = len(path.segments) // 2
     path.model.since = float(path.segments.start[middle])
-    assert proven_until(path) == middle
+    assert proven(path) == middle
     part = proven_part(path)
     assert part is not None
     assert part.certify().ok

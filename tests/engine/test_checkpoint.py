@@ -174,8 +174,8 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"windows": TINY},
     ),
     "a kernel function, few rows kept": (callable_kernel, {}),
-    "windows by turn": (lambda: case("hinge", 90, 5, C=10.0).model(), {"windows": TINY}),
-    "windows by place": (
+    "windows by direction": (lambda: case("hinge", 90, 5, C=10.0).model(), {"windows": TINY}),
+    "windows by distance": (
         lambda: case("lad", 400, 5, kernel="linear", intercept=True).model(),
         {"windows": TINY},
     ),
@@ -232,8 +232,8 @@ def test_some_pauses_are_inside_jumps(kept, tmp_path):
     for packed in files:
         (tmp_path / "kept.npz").write_bytes(packed)
         trace = Run(run, False, None)
-        trace.restore(module.Checkpoint.read(tmp_path / "kept.npz", run))
-        phases.add(int(trace.tracker.jumping.in_jump))
+        trace.load_state(module.Checkpoint.read(tmp_path / "kept.npz", run))
+        phases.add(int(trace.tracker.jumping.phase))
     assert len(phases) > 1
 
 
@@ -287,8 +287,8 @@ ELSEWHERE = {
         "bar",
         "deadline",
         "budget",
-        "told_at",
-        "told",
+        "reported_at",
+        "reported",
         # Reads the record, for a callback.
         "sweep",
     },
@@ -297,9 +297,8 @@ ELSEWHERE = {
         "problem",
         "gram",
         "pulse",
-        "_settle_lines",
-        "_form",
-        "lines",
+        "_settling_polylines",
+        "form",
         "_arrays",
         "_core",
         *Scalars._fields,
@@ -320,7 +319,7 @@ def everything(thing: Any) -> Any:
     return repr(float(thing)) if isinstance(thing, int | float) else thing
 
 
-@pytest.mark.parametrize("name", ["few rows kept, windows", "windows by place", "slanted"])
+@pytest.mark.parametrize("name", ["few rows kept, windows", "windows by distance", "slanted"])
 def test_nothing_is_left_out(name, tmp_path, monkeypatch):
     """A new attribute of a trace or a tracker must be kept, or be listed above."""
     build, options = MODELS[name]
@@ -346,7 +345,7 @@ def test_nothing_is_left_out(name, tmp_path, monkeypatch):
     with pytest.raises(Stop):
         run.trace(callback=stop, checkpoint=tmp_path / "kept.npz", every=NEVER)
     other = Run(run, False, None)
-    other.restore(module.Checkpoint.read(tmp_path / "kept.npz", run))
+    other.load_state(module.Checkpoint.read(tmp_path / "kept.npz", run))
     first, second = everything(traces[0]), everything(other)
     assert first.keys() == second.keys()
     for key in first:
@@ -416,7 +415,7 @@ def test_a_trace_that_is_killed_goes_on(tmp_path, kills, seed):
     for k in range(kills):
         file = tmp_path / f"{k}.npz"
         trace = Run(long_run(), False, None)
-        trace.restore(module.Checkpoint.read(file, trace.options))
+        trace.load_state(module.Checkpoint.read(file, trace.options))
         done.add(int(trace.tracker.cursor.steps))
         assert content(long_run().resume(file)) == whole
     # They were killed all over the way.
@@ -537,7 +536,7 @@ def test_ctrl_c_does_not_wait_for_a_slow_solver(tmp_path, times):
     with pytest.raises(TraceInterrupted):
         run().trace(checkpoint=file, every=0.0, callback=lambda progress: False)
     took = time.monotonic() - begin[0]
-    assert took < module.GRACE if times == 2 else took < 20.0
+    assert took < TraceTolerances().grace if times == 2 else took < 20.0
     assert len(run().resume(file, callback=lambda progress: True).segments) > 0
 
 

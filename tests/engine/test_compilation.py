@@ -267,10 +267,10 @@ def test_where_nothing_can_be_written_a_folder_of_the_process_serves(tmp_path):
 TRACE = """
 import numpy as np
 from homotopy import DenseGram, Homotopy
-from homotopy.engine import _Tiny
+from homotopy.runtime import TinyModel
 
 def trace():
-    path = Homotopy(_Tiny(DenseGram(np.eye(3) + 0.5), np.array([1.0, -1.0, 1.0]))).trace()
+    path = Homotopy(TinyModel(DenseGram(np.eye(3) + 0.5), np.array([1.0, -1.0, 1.0]))).trace()
     assert path.certify().ok
     return path.breakpoints.tolist()
 """

@@ -651,6 +651,8 @@ WRONG_HEADERS = [
     lambda h: h | {"fingerprint": None},
     lambda h: h | {"fingerprint": h["fingerprint"][::-1]},
     lambda h: h | {"another": 1},
+    lambda h: h | {"status": "LIMIT", "limit": 3},
+    lambda h: h | {"status": "FAILED", "limit": "max_seconds"},
     lambda h: {k: v for k, v in h.items() if k != "counts"},
     lambda h: {},
     lambda h: [],
@@ -855,6 +857,8 @@ def test_a_partial_path_and_its_status_come_back(tmp_path):
     path.save(tmp_path / "partial.npz")
     back = Path.load(tmp_path / "partial.npz", PROBLEM.model())
     assert back.status is Status.LIMIT
+    assert back.limit == "max_breakpoints"
+    assert back.ending == path.ending
     assert same(path, back)
 
 

@@ -22,8 +22,15 @@ LONG_FILES: dict[str, int] = {}
 LONG_FUNCTIONS: dict[str, int] = {}
 MANY_ARGUMENTS: dict[str, int] = {}
 
-# Numbers that need no name: they are exact, or count.
-PLAIN = {0.0, 0.1, 0.25, 0.4, 0.5, 0.9, 1.0, 1.6}
+# Numbers that need no name: they are exact.
+PLAIN = {0.0, 0.5, 1.0}
+# What has none today: this only gets shorter.
+NAMELESS: dict[str, set[float]] = {"start": {0.1, 0.4, 0.9, 1.6}}
+# Rooms without thresholds: problems drawn at random, and the style of pictures.
+UNMEASURED = ("testing", "plot")
+ROOMS = sorted({file.relative_to(ENGINE).parts[0].removesuffix(".py") for file in FILES})
+# Formats of files and of words for people are compared with numbers that are known elsewhere.
+FORMATS = ("path/files.py", "path/storage.py", "progress.py", "model/affine.py")
 
 
 def name_of(file: FilePath) -> str:
@@ -98,7 +105,7 @@ def constants(line: ast.stmt) -> Iterator[tuple[str, str]]:
     names = target.elts if isinstance(target, ast.Tuple) else [target]
     for k, name in enumerate(map(ast.unparse, names)):
         one = value.elts[k] if isinstance(value, ast.Tuple) and len(names) > 1 else value
-        if name.isupper() and not name.startswith("_"):
+        if name.isupper():
             yield name, ast.unparse(one) if one is not value or len(names) == 1 else f"{k}"
 
 
@@ -113,22 +120,47 @@ def test_one_name_has_one_meaning():
     assert not several
 
 
-@pytest.mark.parametrize(
-    "room", ["start", "path", "analysis", "model", "tracker", "tracing", "forking"]
-)
+def inside(room: str, kind: type[ast.AST]) -> Iterator[tuple[FilePath, ast.AST]]:
+    """The nodes of one kind in the bodies of the functions of a room."""
+    for file in FILES:
+        if file.relative_to(ENGINE).parts[0].removesuffix(".py") != room:
+            continue
+        lines = [line for one in functions(ast.parse(file.read_text())) for line in one.body]
+        for node in {node for line in lines for node in ast.walk(line)}:
+            if isinstance(node, kind):
+                yield file, node
+
+
+def numbers(node: ast.AST) -> Iterator[ast.Constant]:
+    for part in ast.walk(node):
+        plain = isinstance(part, ast.Constant) and not isinstance(part.value, bool)
+        if plain and isinstance(part.value, int | float):
+            yield part
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room not in UNMEASURED])
 def test_thresholds_have_names(room):
     """Where something is compared with or scaled by a small number, that number has a name."""
-    bare = []
-    for file in sorted((ENGINE / room).rglob("*.py")):
-        tree = ast.parse(file.read_text())
-        inside = {
-            id(node)
-            for function in functions(tree)
-            for line in function.body
-            for node in ast.walk(line)
-        }
-        for node in ast.walk(tree):
-            small = isinstance(node, ast.Constant) and isinstance(node.value, float)
-            if small and id(node) in inside and 0.0 < node.value < 2.0 and node.value not in PLAIN:
-                bare.append(f"{name_of(file)}:{node.lineno} {node.value}")
+    allowed = PLAIN | NAMELESS.get(room, set())
+    bare = {
+        f"{name_of(file)}:{one.lineno} {one.value}"
+        for file, node in inside(room, ast.Constant)
+        for one in numbers(node)
+        if isinstance(one.value, float) and 0.0 < one.value < 2.0 and one.value not in allowed
+    }
+    assert not bare
+
+
+# The core asks for room in small numbers, and `zeros` solves quadratic equations.
+@pytest.mark.parametrize(
+    "room", [room for room in ROOMS if room not in (*UNMEASURED, "tracker", "forking")]
+)
+def test_limits_have_names(room):
+    """Nor is anything compared with a large number that has no name."""
+    bare = {
+        f"{name_of(file)}:{one.lineno} {one.value}"
+        for file, node in inside(room, ast.Compare)
+        for one in numbers(node)
+        if one.value > 4.0 and name_of(file) not in FORMATS
+    }
     assert not bare

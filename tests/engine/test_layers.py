@@ -15,7 +15,7 @@ ENGINE, PLUGINS = ROOT / "homotopy", ROOT / "plugins" / "homotopy_plugins"
 
 # From the bottom up: a module imports from its own room and from rooms in rows above it here.
 LAYERS = (
-    ("errors", "wording", "compilation"),
+    ("arrays", "errors", "wording", "compilation"),
     ("progress", "gram"),
     ("model", "threads"),
     ("registry", "conditional", "diagnosis", "start", "path", "tracker"),
@@ -39,7 +39,9 @@ class Import:
     module: str
     name: str | None
     line: int
+    # Inside a function; for a type checker only.
     deferred: bool
+    typed: bool
 
 
 def name_of(file: FilePath) -> str:
@@ -56,20 +58,19 @@ TREES = modules(ENGINE) | modules(PLUGINS)
 OF_ENGINE = [name for name in TREES if name.split(".")[0] == "homotopy"]
 
 
-def imports(tree: ast.AST, deferred: bool = False) -> Iterator[Import]:
-    """What is imported at run time (not what a type checker alone sees)."""
+def imports(tree: ast.AST, deferred: bool = False, typed: bool = False) -> Iterator[Import]:
+    """What is imported, also what a type checker alone sees."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute here"
             for alias in node.names:
-                yield Import(node.module or "", alias.name, node.lineno, deferred)
+                yield Import(node.module or "", alias.name, node.lineno, deferred, typed)
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, None, node.lineno, deferred)
+                yield Import(alias.name, None, node.lineno, deferred, typed)
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from imports(node, deferred or inside)
+        checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        yield from imports(node, deferred or inside, typed or checked)
 
 
 def room_of(module: str) -> str:
@@ -118,7 +119,7 @@ def test_imports_point_down(name):
         f"{name}:{one.line} imports {module}"
         for module, one in from_engine(name)
         if room_of(module) != own and LEVEL[room_of(module)] >= LEVEL[own]
-        if not (one.deferred and name == UPWARDS)
+        if not ((one.deferred or one.typed) and name == UPWARDS)
     ]
     assert not upwards
 
@@ -151,6 +152,42 @@ def test_plugins_use_public_names_only():
         if any(part.startswith("_") for part in f"{module}.{one.name or ''}".split("."))
     ]
     assert not private
+
+
+def private(name: str) -> bool:
+    """Whether it is (named tuples have some that are not)."""
+    public = ("_replace", "_asdict", "_make", "_fields")
+    return name.startswith("_") and not name.startswith("__") and name not in public
+
+
+def own_names(room: str) -> set[str]:
+    """The private names that a room of the engine defines: functions and attributes."""
+    names: set[str] = set()
+    for module in OF_ENGINE:
+        if room_of(module) != room:
+            continue
+        for node in ast.walk(TREES[module]):
+            if isinstance(node, ast.FunctionDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    return names
+
+
+# (How Numba is used is known from its source.)
+@pytest.mark.parametrize("room", sorted(set(LEVEL) - {"compilation"}))
+def test_rooms_use_public_names_of_each_other(room):
+    """``x._name`` is of the room itself; a class may use the private names of its base by self."""
+    known = own_names(room)
+    foreign = [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module in OF_ENGINE
+        if room_of(module) == room
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.Attribute) and private(node.attr) and node.attr not in known
+        if ast.unparse(node.value) not in ("self", "cls", "super()")
+    ]
+    assert not foreign
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -86,7 +86,7 @@ def standing(model):
     problem = Problem.compile(model)
     tracker = Tracker(problem)
     snap, target = problem.polylines.at(problem.start), problem.target(problem.start)
-    tracker.place(np.zeros(problem.gram.size), np.zeros(problem.border.shape[1]))
+    tracker.set_guess(np.zeros(problem.gram.size), np.zeros(problem.border.shape[1]))
     tracker.set_scales((problem.start, problem.stop))
     tracker.assign(snap, *snap.branches(tracker.u))
     tracker.settle(problem.start, snap, target)

@@ -10,6 +10,7 @@ from problems import case
 from toys import Toy, certified
 
 from homotopy import Homotopy, Knot, LinearGram, PathError, Slope, Status, StopAt
+from homotopy.path.on_segments import OnSegments
 from homotopy.path.responses import _Flat
 from homotopy_plugins import EfficientFrontier, HingeRamp, Lasso, SVMPath
 
@@ -198,7 +199,7 @@ def test_a_callback_reads_what_a_path_holds(hinge):
     seen = []
     whole = Homotopy(HINGE.model()).trace(callback=lambda p: seen.extend(p.passed()))
     assert len(seen) == len(whole.segments)
-    for passed, (first, last) in zip(seen, whole._sweep(), strict=True):
+    for passed, (first, last) in zip(seen, OnSegments(whole).sweep(), strict=True):
         np.testing.assert_array_equal(passed.alpha[0], first)
         np.testing.assert_array_equal(passed.alpha[1], last)
     with pytest.raises(PathError, match="of must be one of"):

@@ -60,12 +60,12 @@ class Watched:
         assert certificate.ok, str(certificate)
 
     def _watch(self, _progress):
-        self.narrow += bool(self.tracker.scope.looked < self.tracker.u.size)
+        self.narrow += bool(self.tracker.scope.examined < self.tracker.u.size)
         self._look(self.tracker)
 
     @property
     def opened(self):
-        """Windows by turn, and of those by place (which are not counted) what can be seen of them:
+        """Windows by direction, and what can be seen of those by distance (which are not counted):
         break-points at which not all were looked at, and the room made for their features."""
         packed = self.tracker.window.packed.shape[1] > 0
         return int(self.tracker.scope.opened) + self.narrow + packed

@@ -105,7 +105,7 @@ def overlapping(X):
     return np.column_stack([groups(X), np.abs(X[:, 0]) > 1])
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kernel", [None, pytest.param("rbf", marks=pytest.mark.slow)])
 def test_coverage_is_right_in_overlapping_groups_and_on_average(kernel):
     options = {"confidence_level": 0.8, "basis": overlapping, "kernel": kernel, "penalty": 0.02}
     least = ConditionalConformal(**options)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedEr
 
 import homotopy_plugins.estimators.proven as shared
 from homotopy import Homotopy, Status, TraceError, ValidationCurve
+from homotopy.path.part import beginning
 from homotopy_plugins import (
     RobustSVC,
     RobustSVCCV,
@@ -63,7 +64,7 @@ def declines(monkeypatch, *, keep=0.4, alone=True, when=lambda engine: True):
         error = TraceError(TROUBLE)
         if keep:
             path = TRACE(self, **options)
-            error.path = path._first(max(1, int(keep * len(path.segments))))
+            error.path = beginning(path, max(1, int(keep * len(path.segments))))
         raise error
 
     monkeypatch.setattr(Homotopy, "trace", trace)
@@ -89,7 +90,7 @@ def same(machine, usual, X):
 @ways
 def test_a_value_on_the_proven_part_is_fitted_as_usual(monkeypatch, kind, way):
     X, y, usual, path = ends(kind, way)
-    part = path._first(int(0.4 * len(path.segments)))
+    part = beginning(path, int(0.4 * len(path.segments)))
     t = float(np.mean(part.traced))
     weight = np.linspace(0.5, 1.5, y.size)
     expected = [
@@ -152,7 +153,7 @@ def test_a_value_beyond_it_is_solved_and_certified_on_its_own(monkeypatch, kind,
 def test_else_it_is_the_last_point_that_is_proven(monkeypatch, kind, way):
     X, y, _, path = ends(kind, way)
     t = path.traced[1]
-    last = path._first(int(0.4 * len(path.segments))).traced[1]
+    last = beginning(path, int(0.4 * len(path.segments))).traced[1]
     declines(monkeypatch, alone=False)
     with pytest.warns(ConvergenceWarning) as caught:
         machine = kind(path=way, robustness={way: t}).fit(X, y)
@@ -216,7 +217,7 @@ def test_where_nothing_at_all_is_proven_the_error_says_so(monkeypatch, kind, way
 @both
 def test_where_no_optimum_exists_the_error_stays(monkeypatch, kind):
     X, y, _, path = ends(kind, "theta")
-    part = attrs.evolve(path._first(2), status=Status.NO_OPTIMUM)
+    part = attrs.evolve(beginning(path, 2), status=Status.NO_OPTIMUM)
 
     def trace(self, **options):
         if self.max_breakpoints is not None:
@@ -431,7 +432,7 @@ def signal(n=80):
 def test_a_trend_at_a_lam_that_is_given(monkeypatch):
     z, y = signal()
     whole = TrendFilterRegressor(lam=1e-3).fit(z, y)
-    part = whole.path_._first(int(0.4 * len(whole.path_.segments)))
+    part = beginning(whole.path_, int(0.4 * len(whole.path_.segments)))
     declines(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

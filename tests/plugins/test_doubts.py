@@ -12,7 +12,7 @@ from homotopy import Homotopy, Path
 from homotopy.path.certificate import held_at_end, holds
 from homotopy.path.certificate.examination import Examination
 from homotopy.path.certificate.points import Places
-from homotopy.path.certificate.stretches import around
+from homotopy.path.on_segments import OnSegments
 from homotopy.tracing import verdict
 from homotopy.tracker import Tracker
 from homotopy.tracker.doubts import Doubts, Stretch
@@ -33,10 +33,11 @@ def failures(path: Path) -> set[int]:
     """The segments at which the certificate of the whole path finds something."""
     examination = Examination(path, 1e-8)
     examination.span()
-    examination.look_at(Places.ends(path, np.arange(len(path.segments))), 0)
+    examination.check_at(Places.ends(path), 0)
     failed = {t.failed for t in examination.tallies.values() if t.failed is not None}
     # A recorded jump where the path does not break.
-    return failed | {path._locate(t, "after")[0] for t in set(examination.jumps) - examination.seen}
+    unbroken = examination.unbroken(np.arange(len(path.segments)))
+    return failed | {OnSegments(path).locate(t, "after")[0] for t in unbroken}
 
 
 @thinned("kind, path, kernel, intercept", KINDS, PATHS, KERNELS, (False, True), keep=2)
@@ -70,16 +71,16 @@ def test_places_around_a_stretch():
     found = case("lad", 60, 3, kernel="linear", path="s", s_stop=0.1).trace()
     s, last = found.segments, len(found.segments) - 1
     assert np.any(np.isin(s.start, [jump.t for jump in found.jumps]))
-    places = around(found, [(4, 5)])
+    places = Places.around(found, [(4, 5)])
     assert list(zip(places.segment.tolist(), places.t.tolist(), strict=True)) == [
         (3, s.stop[3]), (4, s.start[4]), (4, s.stop[4]), (5, s.start[5]), (5, s.stop[5]),
         (6, s.start[6]),
     ]  # fmt: skip
     # Not beyond the ends, even if a segment was expected that never began.
-    assert around(found, [(last + 1, last + 1)]).segment.tolist() == [last - 1, last, last]
-    assert around(long_trace(), [(0, 0)]).segment.tolist() == [0, 0, 1]
+    assert Places.around(found, [(last + 1, last + 1)]).segment.tolist() == [last - 1, last, last]
+    assert Places.around(long_trace(), [(0, 0)]).segment.tolist() == [0, 0, 1]
     # Overlapping stretches are looked at once.
-    several = around(found, [(4, 5), (5, 6)])
+    several = Places.around(found, [(4, 5), (5, 6)])
     assert several.segment.tolist() == [3, 4, 4, 5, 5, 6, 6, 7]
 
 
@@ -90,8 +91,8 @@ def test_segments_of_length_zero_beside_a_stretch_belong_to_it():
     start[4] = stop[4] = start[5] = stop[5] = stop[3]
     start[6] = stop[3]
     flat = with_segments(found, start=start, stop=stop)
-    assert around(flat, [(6, 6)]).segment.tolist() == [3, 4, 5, 6, 6, 7]
-    assert around(flat, [(3, 3)]).segment.tolist() == [2, 3, 3, 4, 5, 6]
+    assert Places.around(flat, [(6, 6)]).segment.tolist() == [3, 4, 5, 6, 6, 7]
+    assert Places.around(flat, [(3, 3)]).segment.tolist() == [2, 3, 3, 4, 5, 6]
 
 
 # ---------------------------------------------------------------------- what is in doubt
@@ -107,12 +108,12 @@ def test_only_what_a_check_covers_is_in_doubt():
     assert doubts.whole == 0.5
     assert doubts.stretches == [Stretch(10, 25, 1.5), Stretch(40, 41, np.inf)]
     again = Doubts(limit=1.0)
-    again.restore(doubts.numbers())
+    again.load_state(doubts.state())
     assert again == doubts
     doubts.judge(np.nan, 50)
     assert doubts.stretches[-1][:2] == (41, 50)
     with pytest.raises(ValueError, match="shape"):
-        again.restore(np.zeros((0, 3)))
+        again.load_state(doubts.state() | {"error": np.zeros(0)})
 
 
 class Doubtful:

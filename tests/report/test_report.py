@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from homotopy import DenseGram, Homotopy, Jump, Knot, LossModel, ModelError, Path, PathError, Slope
+from homotopy.path.on_segments import OnSegments
 from homotopy.report import Report, path_content
-from homotopy.report.sampling import PageSizes, Samples, thinned
+from homotopy.report.sampling import Samples, thinned
+from homotopy.report.sizes import PageSizes
 from homotopy_plugins import (
     EfficientFrontier,
     HingeRamp,
@@ -166,7 +168,7 @@ def test_the_page_holds_what_the_path_says(name):
         middle = 0.5 * (t0 + t1)
         wanted = [path.objective(t0), path.objective(middle), path.objective(t1, "before")]
         if t0 == t1:
-            wanted = [path._objective_on(k, t0)] * 3
+            wanted = [OnSegments(path).objective(k, t0)] * 3
         assert values[k] == pytest.approx(wanted, rel=1e-8, abs=1e-8)
         if t0 != t1:
             parts = path.partition(middle)
@@ -185,7 +187,7 @@ def test_rows_of_the_table_are_within_a_pixel_of_the_path_and_exact_at_its_jumps
         kept = np.cumsum(curve["i"])
         assert kept[0] == 0
         assert kept[-1] == ends.size - 1
-        exact = np.array([path._response(*_end(path, e))[i] for e in range(ends.size)])
+        exact = np.array([path.problem.response(*_end(path, e))[i] for e in range(ends.size)])
         size = np.ptp(exact)
         assert curve["v"] == pytest.approx(exact[kept], abs=1e-4 * size + 1e-9)
         for jump in data["jumps"]:
@@ -197,7 +199,7 @@ def test_rows_of_the_table_are_within_a_pixel_of_the_path_and_exact_at_its_jumps
 def _end(path: Path, end: int) -> tuple[Any, Any]:
     k, late = divmod(end, 2)
     t = float((path.segments.stop if late else path.segments.start)[k])
-    return path._alpha_on(k, t), path._b_on(k, t)
+    return OnSegments(path).alpha(k, t), OnSegments(path).b(k, t)
 
 
 def test_a_thinned_curve_stays_within_its_tolerance():
@@ -205,11 +207,11 @@ def test_a_thinned_curve_stays_within_its_tolerance():
     t = np.repeat(np.sort(rng.uniform(0.0, 1.0, 301)), 2)[1:-1]
     value = np.sin(6.0 * t)
     value[300:] += 2.0
-    curve = thinned(t, value, 1e-3)
-    assert curve.end.size < 120
-    assert {299, 300} <= set(curve.end.tolist())
+    ends = thinned(t, value, 1e-3)
+    assert ends.size < 120
+    assert {299, 300} <= set(ends.tolist())
     for part in (slice(0, 300), slice(300, None)):
-        kept = curve.end[np.isin(curve.end, np.arange(t.size)[part])]
+        kept = ends[np.isin(ends, np.arange(t.size)[part])]
         drawn = np.interp(t[part], t[kept], value[kept])
         assert np.abs(drawn - value[part]).max() <= 1e-3 * (1.0 + 1e-9)
 
@@ -596,7 +598,9 @@ def test_jumps_that_are_not_marked_are_steps_all_the_same():
     assert any("Only the 5 largest of 40 jumps" in note for note in data["notes"])
     values = chart(data, "objective")["values"]
     for k in (3, 17, 33):
-        assert values[k][0] == pytest.approx(path._objective_on(k, data["start"][k]), rel=1e-12)
+        assert values[k][0] == pytest.approx(
+            OnSegments(path).objective(k, data["start"][k]), rel=1e-12
+        )
         assert values[k][0] < values[k - 1][2]
 
 
@@ -615,5 +619,7 @@ def test_segments_are_joined_only_where_there_are_very_many():
     data = content(path_content(path, certify=False, sizes=few).report())
     assert any("neighbours are joined" in note for note in data["notes"])
     for k, three in enumerate(chart(data, "objective")["values"]):
-        assert three[0] == pytest.approx(path._objective_on(int(some.first[k]), data["start"][k]))
+        assert three[0] == pytest.approx(
+            OnSegments(path).objective(int(some.first[k]), data["start"][k])
+        )
     assert chart(data, "sizes")["values"][-1] == whole.counts()[-1].tolist()

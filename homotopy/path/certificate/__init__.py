@@ -2,7 +2,8 @@
 
 Nothing here reads the tracked state or the compiled tables of the engine: the response is
 recomputed as ``Q alpha + B b``, the polylines are evaluated by calling the model with a plain
-number, and losses are integrated along them by separate compiled loops.
+number, and losses are integrated along them by separate compiled loops.  (Shared with the tracker
+are how Numba is used and how the k-th smallest number is found, which is no arithmetic.)
 
 Every point ``(u_i, alpha_i)`` must lie on the piece that the path names.  Pieces move affinely and
 a segment is linear in t, so a condition that holds at both ends of a segment holds all along it,
@@ -17,18 +18,11 @@ and only the two ends of every segment are checked (and its middle, if there are
 * `tolerances`: every threshold;
 * `points`: alpha, b and everything recomputed at many places of a path;
 * `holders`: which coordinates hold others on a jump corner;
-* `stretches`: parts of a path that are examined on their own;
 * `stated`: the problem as its author states it, if the model says;
 * `examination`: which places are checked, and the conditions between them.
 """
 
-from homotopy.path.certificate.examination import (
-    certify,
-    examine,
-    holds,
-    proven_part,
-    proven_until,
-)
+from homotopy.path.certificate.examination import certify, holds, proven_part
 from homotopy.path.certificate.holders import held_at_end
 from homotopy.path.certificate.report import Certificate, Check
 
@@ -36,9 +30,7 @@ __all__ = [
     "Certificate",
     "Check",
     "certify",
-    "examine",
     "held_at_end",
     "holds",
     "proven_part",
-    "proven_until",
 ]

@@ -8,28 +8,24 @@ from numba import njit
 
 from homotopy.compilation import OUTER, protect
 
-__all__ = ["Here", "Recorded", "Rows", "enter"]
-
 
 class Recorded(NamedTuple):
-    """The record of a path: alpha of the active coordinates of each segment, the coordinates that
-    change piece at its start; level, rate and bend of every slope; the number of jumps left of each
-    slope."""
+    """The record of a path, and alpha on slopes: fields of `Segments` and of `Polylines`."""
 
     offset: Any
     active: Any
-    first: Any
-    final: Any
+    alpha_start: Any
+    alpha_stop: Any
     event: Any
     changed: Any
     changed_to: Any
-    level: Any
-    rate: Any
-    bends: Any
+    slope0: Any
+    slope1: Any
+    curvature: Any
     passed: Any
 
 
-class Here(NamedTuple):
+class Position(NamedTuple):
     """The present position: the pieces, alpha on flat ones (level and rate), the number of changes
     applied, and alpha and pieces of the previous place."""
 
@@ -43,7 +39,7 @@ class Here(NamedTuple):
 class Rows(NamedTuple):
     """The output: alpha, one row per point; for each place the named pieces, its row of alpha
     (`base`), whether alpha equals that of the previous place, and whether a coordinate changes
-    branch there."""
+    branch tposition."""
 
     alpha: Any
     named: Any
@@ -53,24 +49,24 @@ class Rows(NamedTuple):
 
 
 @njit(**OUTER)
-def enter(path, here, segment, t, weight, same, out):  # type: ignore[no-untyped-def]
+def enter(path, position, segment, t, weight, same, out):  # type: ignore[no-untyped-def]
     """Compute alpha and the pieces at each place: t of a segment, `weight` along it.
 
     `same` marks places where the previous segment has just ended, with the same b.  If alpha is
     also unchanged there, its row is not stored again.
     """
-    piece, flat, rows = here.piece, here.flat, 0
+    piece, flat, rows = position.piece, position.flat, 0
     for k in range(segment.size):
         s, alpha, along = segment[k], out.alpha[rows], weight[k]
-        begin, end = here.done[0], max(here.done[0], path.event[s + 1])
-        before = out.named[k - 1] if k else here.named
-        here.done[0] = end
+        begin, end = position.done[0], max(position.done[0], path.event[s + 1])
+        before = out.named[k - 1] if k else position.named
+        position.done[0] = end
         for e in range(begin, end):
             i, p = path.changed[e], path.changed_to[e]
             piece[i] = p
-            on_slope = p % 2 == 0 and path.bends[i, p // 2] == 0.0
-            flat[0, i] = path.level[i, p // 2] if on_slope else 0.0
-            flat[1, i] = path.rate[i, p // 2] if on_slope else 0.0
+            on_slope = p % 2 == 0 and path.curvature[i, p // 2] == 0.0
+            flat[0, i] = path.slope0[i, p // 2] if on_slope else 0.0
+            flat[1, i] = path.slope1[i, p // 2] if on_slope else 0.0
         for e in range(begin, end):
             i = path.changed[e]
             if path.passed[piece[i] // 2] != path.passed[before[i] // 2]:
@@ -79,9 +75,9 @@ def enter(path, here, segment, t, weight, same, out):  # type: ignore[no-untyped
             out.named[k, i] = piece[i]
             alpha[i] = flat[1, i] * t[k] + flat[0, i]
         for a in range(path.offset[s], path.offset[s + 1]):
-            alpha[path.active[a]] = (1.0 - along) * path.first[a] + along * path.final[a]
+            alpha[path.active[a]] = (1.0 - along) * path.alpha_start[a] + along * path.alpha_stop[a]
         if same[k]:
-            other, alike = out.alpha[rows - 1] if rows else here.alpha, True
+            other, alike = out.alpha[rows - 1] if rows else position.alpha, True
             for i in range(piece.size):
                 alike = alike and alpha[i] == other[i]
             out.equal[k] = alike

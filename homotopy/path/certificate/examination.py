@@ -6,77 +6,74 @@ computed once, and on its other side only the coordinates that changed piece are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.errors import PathError
 from homotopy.model.affine import Affine
 from homotopy.path.certificate import loops
 from homotopy.path.certificate.holders import Holders
-from homotopy.path.certificate.points import Place, Places, Points, Stretch, Walk
+from homotopy.path.certificate.points import Place, Places, Points, Stretch, Stretches, Walk
 from homotopy.path.certificate.report import Certificate, Tally
 from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.stated import Statement
-from homotopy.path.certificate.stretches import Stretches, around
-from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
+from homotopy.path.certificate.tolerances import (
+    CERTIFICATE_SIZES,
+    SMALLEST,
+    CertificateTolerances,
+)
 from homotopy.path.jump_record import JumpRecord
+from homotopy.path.on_segments import OnSegments
+from homotopy.path.part import beginning
+from homotopy.path.segments import locate
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["certify", "examine", "holds", "proven_part", "proven_until"]
-
-Array = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.integer[Any]]
 
 CHECKS = (
     "polyline", "border", "gap", "objective", "continuity", "jumps", "corners", "curvature",
 )  # fmt: skip
 SIDES = ("before", "after")
-# Numbers in one product with Q, and the fewest and most places it covers.
-NUMBERS, FEWEST, MOST = 2_000_000, 64, 512
-# Numbers in one array of corners (half a megabyte stays in the cache).
-IN_CACHE = 65536
-# Most places at which `Path.objective` is called, because each call takes a product; on a short
-# path, one place in `ONE_IN`.
-OBJECTIVES, ONE_IN = 32, 16
-# How many of the largest jumps a sample covers.
-JUMPS = 2
 
 
 def certify(
-    path: Path,
-    tol: float = 1e-8,
-    at: npt.ArrayLike | None = None,
-    sample: int | None = None,
+    path: Path, tol: float, at: npt.ArrayLike | None = None, sample: int | None = None
 ) -> Certificate:
     """Check `path` at both ends of every segment, which proves all of it; or only at the values
-    `at`, or at about `sample` places."""
-    _positive(tol)
+    `at`, or with about `sample` products; see `Path.certify`."""
+    if not tol > 0.0:
+        raise PathError(f"certify: tol must be positive, got {tol!r}")
     if at is not None and sample is not None:
         raise PathError("certify: give either at or sample, not both")
-    if sample is not None:
-        return examine(path, sample, tol)
+    if sample is not None and sample < 1:
+        raise PathError(f"certify: sample must be a positive number of points, got {sample!r}")
     examination = Examination(path, tol)
-    if at is None:
-        examination.whole()
-    else:
-        found = {path._locate(t, side) for t in _values(at).tolist() for side in SIDES}
+    if sample is not None:
+        examination.span()
+        examination.check_at(_sample(path, sample), 2)
+    elif at is not None:
+        on = OnSegments(path)
+        found = {on.locate(t, side) for t in _values(at).tolist() for side in SIDES}
         segment, t = zip(
             *sorted(found, key=lambda place: (place[0], _along(path, place[1]))), strict=True
         )
         places = Places(np.array(segment, np.int64), np.array(t))
-        examination.look_at(places, OBJECTIVES)
+        examination.check_at(places, CERTIFICATE_SIZES.objectives)
+    else:
+        examination.whole()
     return examination.certificate()
 
 
-def holds(path: Path, stretches: Stretches | None = None, tol: float = 1e-8) -> bool:
-    """Whether the whole of `path` passes, or these stretches of it.  `Path.objective`, which takes
-    no part in tracing, is not compared with the integral."""
-    examination = Examination(path, tol)
+def holds(path: Path, stretches: Stretches | None = None) -> bool:
+    """Whether the whole of `path` passes, or these stretches of it.  `Path.objective`, which
+    tracing does not use, is not compared with the integral."""
+    examination = Examination(path, PATH_TOLERANCES.proven)
     if stretches is None:
         examination.whole(objectives=False)
     else:
@@ -84,46 +81,21 @@ def holds(path: Path, stretches: Stretches | None = None, tol: float = 1e-8) -> 
     return examination.certificate().ok
 
 
-def examine(path: Path, points: int = 16, tol: float = 1e-8) -> Certificate:
-    """Check a sample of `path` with about `points` products: the first and the last segment, some
-    evenly spaced between them, and both sides of the largest jumps.  Deterministic."""
-    _positive(tol)
-    if points < 1:
-        raise PathError(f"certify: sample must be a positive number of points, got {points!r}")
-    examination = Examination(path, tol)
-    examination.span()
-    examination.look_at(_sample(path, points), 2)
-    return examination.certificate()
-
-
-def proven_until(path: Path, tol: float = 1e-8, strict: bool = False) -> int:
-    """Return the number of leading segments that pass on their own; use `strict` if the path is
-    known to be wrong somewhere (see `Known`)."""
-    _positive(tol)
-    count = len(path.segments)
-    while count:
-        part = path if count == len(path.segments) else path._first(count)
-        examination = Examination(part, tol, strict)
+def proven_part(path: Path, strict: bool = False) -> Path | None:
+    """Return the leading segments of `path` that pass on their own: all of it, a part marked as
+    failed, or None; use `strict` if the path is known to be wrong somewhere (see `Known`)."""
+    part = path
+    while True:
+        examination = Examination(part, PATH_TOLERANCES.proven, strict)
         examination.whole(until_failure=True)
         failed = [t.failed for t in examination.tallies.values() if t.failed is not None]
         if not failed:
-            break
+            return part
         # Later segments influence the scales, so check again without them.
         count = min(failed)
-    return count
-
-
-def proven_part(path: Path, tol: float = 1e-8, strict: bool = False) -> Path | None:
-    """Return the proven part of `path`: all of it, a leading part marked as failed, or None."""
-    count = proven_until(path, tol, strict)
-    if count == len(path.segments):
-        return path
-    return path._first(count) if count else None
-
-
-def _positive(tol: float) -> None:
-    if not tol > 0.0:
-        raise PathError(f"certify: tol must be positive, got {tol!r}")
+        if not count:
+            return None
+        part = beginning(path, count)
 
 
 def _values(at: npt.ArrayLike) -> Array:
@@ -140,24 +112,19 @@ def _sample(path: Path, points: int) -> Places:
     """Choose both ends of some segments, their neighbours, and both sides of the largest jumps."""
     s = path.segments
     falls = np.array([jump.objective_before - jump.objective_after for jump in path.jumps])
-    largest = np.argsort(-falls, kind="stable")[:JUMPS].tolist()
+    largest = np.argsort(-falls, kind="stable")[: CERTIFICATE_SIZES.jumps].tolist()
     jumps = np.searchsorted(_along(path, s.start), _along(path, [path.jumps[j].t for j in largest]))
     count = max((points - 2 * jumps.size) // 2, 2)
     some = np.linspace(0, len(s) - 1, count).astype(np.int64)
-    # Place 2 k is the start of segment k, 2 k + 1 its end.
     around = (2 * some[:, None] + np.arange(-1, 3)).ravel()
     beside = (2 * jumps[:, None] + np.arange(-1, 1)).ravel()
     place = np.unique(np.concatenate([around, beside]))
-    place = place[(place >= 0) & (place < 2 * len(s))]
-    k = place // 2
-    keep = (place % 2 == 0) | (s.start[k] != s.stop[k])
-    return Places(k[keep], np.where(place % 2 == 0, s.start[k], s.stop[k])[keep])
+    return Places.numbered(path, place[(place >= 0) & (place < 2 * len(s))])
 
 
 def _along(path: Path, t: npt.ArrayLike) -> Array:
     """Return t with the sign that makes it grow in the direction of travel."""
-    start, stop = path.traced
-    return np.asarray(t, dtype=float) * (1.0 if stop >= start else -1.0)
+    return np.asarray(t, dtype=float) * path.segments.sign
 
 
 class Examination:
@@ -165,69 +132,72 @@ class Examination:
 
     def __init__(self, path: Path, tol: float, strict: bool = False) -> None:
         self.path, self.problem, self.tol = path, path.problem, tol
+        self.on = OnSegments(path)
         self.tolerances = CertificateTolerances()
         # A path with infinite numbers must fail without NumPy warnings.
         with np.errstate(all="ignore"):
             self.known = Known.of(path, self.tolerances, strict)
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
+        if path.problem.gram.semidefinite:
+            del self.tallies["curvature"]
         self.jumps: dict[float, list[JumpRecord]] = {}
         for jump in path.jumps:
             self.jumps.setdefault(jump.t, []).append(jump)
         self.times = np.array(sorted(self.jumps))
-        self.passed = np.concatenate([[0], np.cumsum(path.problem.polylines.jump)])
+        self.passed = path.problem.polylines.passed
         self.previous: Place | None = None
         self.sides: list[Place] = []
-        self.seen: set[float] = set()
         self.holders = Holders(path.problem, self.tolerances)
-        self.stood: tuple[int, Points, int] | None = None
+        self.began_on_jump: tuple[int, Points, int] | None = None
         self.since: tuple[int, dict[int, float]] = (-1, {})
 
     def certificate(self) -> Certificate:
         """Return the outcome."""
-        left_out = {"curvature"} if self.problem.gram.semidefinite else set()
-        asked = [name for name in self.tallies if name not in left_out]
-        return Certificate(tuple(self.tallies[name].check(name) for name in asked), self.tol)
+        checks = (tally.check(name) for name, tally in self.tallies.items())
+        return Certificate(tuple(checks), self.tol)
 
     # ------------------------------------------------------------------ which places
 
     def whole(self, until_failure: bool = False, objectives: bool = True) -> None:
         """Check every condition on the whole path (`Path.objective` only with `objectives`)."""
         self.span()
-        places = Places.ends(self.path, np.arange(len(self.path.segments)))
-        places = places.with_middles(self.path)
-        some = min(4 + len(places) // ONE_IN, OBJECTIVES) if objectives else 0
-        self.look_at(places, some, until_failure)
-        for t in sorted(set(self.jumps) - self.seen):
-            # A recorded jump where the path does not break.
-            if not until_failure:
-                self.tallies["jumps"].add(np.inf, t, 0)
+        places = Places.ends(self.path).with_middles(self.path)
+        sizes = CERTIFICATE_SIZES
+        some = min(4 + len(places) // sizes.one_in, sizes.objectives) if objectives else 0
+        self.check_at(places, some, until_failure)
+        if not until_failure:
+            self._refuse(self.unbroken(places.segment))
 
     def part(self, stretches: Stretches) -> None:
         """Check every condition on these stretches, and where they meet the rest."""
         self.span()
-        places, s = around(self.path, stretches).with_middles(self.path), self.path.segments
-        self.look_at(places, 0)
-        k, times = np.unique(places.segment), _along(self.path, self.times)
-        begin, end = _along(self.path, s.start[k]), _along(self.path, s.stop[k])
-        for j in np.flatnonzero(np.any((begin < times[:, None]) & (times[:, None] < end), axis=1)):
-            # A recorded jump where the path does not break.
-            self.tallies["jumps"].add(np.inf, float(self.times[j]), 0)
+        places = Places.around(self.path, stretches).with_middles(self.path)
+        self.check_at(places, 0)
+        self._refuse(self.unbroken(places.segment))
 
-    def look_at(self, places: Places, objectives: int, until_failure: bool = False) -> None:
+    def unbroken(self, segments: Index) -> list[float]:
+        """Return the t of recorded jumps on these segments at which the path does not break."""
+        s = self.path.segments
+        k = locate(s.start, s.stop, s.sign, self.times, "after")
+        inside = (self.times != s.start[k]) & (self.times != s.stop[k]) & np.isin(k, segments)
+        return list(self.times[inside].tolist())
+
+    def _refuse(self, jumps: list[float]) -> None:
+        for t in jumps:
+            self.tallies["jumps"].add(np.inf, t, 0)
+
+    def check_at(self, places: Places, objectives: int, until_failure: bool = False) -> None:
         """Check the conditions at `places`, and between consecutive ones."""
         measured = np.zeros(len(places), bool)
         measured[np.linspace(0, len(places) - 1, objectives).astype(int)] = True
-        walk, follows = Walk(self.path), places.follow(self.path)
-        batch = min(max(NUMBERS // self.problem.gram.size, FEWEST), MOST)
         with np.errstate(all="ignore"):
-            for first in range(0, len(places), batch):
-                part = slice(first, first + batch)
-                self._stretch(walk.along(places.part(part), follows[part]), measured[part])
+            for part, stretch in self._stretches(places):
+                self._stretch(stretch, measured[part])
                 if until_failure and any(t.failed is not None for t in self.tallies.values()):
                     break
             self._fall()
-            self._stated(places, follows, batch)
+            self._stated(places)
             if not self.problem.gram.semidefinite:
                 for k in np.unique(places.segment).tolist():
                     self._curvature(k)
@@ -272,6 +242,14 @@ class Examination:
 
     # ------------------------------------------------------------------ at each place
 
+    def _stretches(self, places: Places) -> Iterator[tuple[slice, Stretch]]:
+        """Yield the places, as many at a time as one product covers, and which of them they are."""
+        walk, follows = Walk(self.path), places.follow(self.path)
+        batch = CERTIFICATE_SIZES.batch(self.problem.gram.size)
+        for first in range(0, len(places), batch):
+            part = slice(first, first + batch)
+            yield part, walk.along(places.part(part), follows[part])
+
     def _stretch(self, stretch: Stretch, measured: Bools) -> None:
         alpha, base = np.ascontiguousarray(stretch.alpha.T), stretch.base
         w = np.ascontiguousarray(self.problem.gram.matmat(alpha).T)
@@ -281,17 +259,17 @@ class Examination:
         kept = jumps | measured | moved[:-1] | moved[1:]
         wanted = np.zeros(len(w), bool)
         wanted[base[kept]] = True
-        step = max(1, IN_CACHE // self.problem.gram.size)
+        step = max(1, CERTIFICATE_SIZES.in_cache // self.problem.gram.size)
         for start in range(0, len(w), step):
             rows = slice(start, min(start + step, len(w)))
             target = self._target(stretch.places.t[stretch.fresh[rows]])
             slack = max(self.tolerances.near, self.tol)
             points = Points.of(self.known, stretch, w, rows, target, wanted[rows], slack)
-            here = np.flatnonzero((base >= rows.start) & (base < rows.stop))
-            self._conditions(stretch, points, here)
+            some = np.flatnonzero((base >= rows.start) & (base < rows.stop))
+            self._conditions(stretch, points, some)
             if points.known.declared.jump.any():
-                self._standing(stretch, points, here, start)
-            for place in here[kept[here] | stretch.crossed[here]].tolist():
+                self._stays_on_jumps(stretch, points, some, start)
+            for place in some[kept[some] | stretch.crossed[some]].tolist():
                 row = int(base[place]) - start
                 if stretch.crossed[place] and not jumps[place]:
                     self._crossing(points, stretch, place, row)
@@ -302,7 +280,7 @@ class Examination:
         quiet = stretch.places.part(stretch.follows & ~jumps)
         self.tallies["continuity"].add_each(np.zeros(len(quiet)), quiet.t, quiet.segment)
 
-    def _conditions(self, stretch: Stretch, points: Points, here: Index) -> None:
+    def _conditions(self, stretch: Stretch, points: Points, some: Index) -> None:
         """Check that every (u_i, alpha_i) is on its piece, the border equations, the gap."""
         places, n = points.places, points.found.u.shape[1]
         names = {"polyline": (loops.FAR, n), "gap": (loops.GAP, 1)}
@@ -312,23 +290,20 @@ class Examination:
             residuals = points.found.answers[:, column]
             self.tallies[name].add_each(residuals, places.t, places.segment, count)
         # Coordinates that change piece at an unchanged point must be on the new piece too.
-        again = here[here != stretch.fresh[stretch.base[here]]]
+        again = some[some != stretch.fresh[stretch.base[some]]]
         places = stretch.places.part(again)
         self.tallies["polyline"].add_each(points.found.renamed[again], places.t, places.segment, n)
 
-    def _stated(self, places: Places, follows: Bools, batch: int) -> None:
+    def _stated(self, places: Places) -> None:
         """Check the problem as its author states it, in two passes: the rounding error of a
         condition depends on its largest numbers anywhere on the path."""
         statement = Statement(self.path.model, self.tolerances.rounded)
         if statement.silent:
             return
         for measure in (False, True):
-            walk = Walk(self.path)
-            for first in range(0, len(places), batch):
-                part = slice(first, first + batch)
-                stretch = walk.along(places.part(part), follows[part])
+            for _, stretch in self._stretches(places):
                 at = stretch.places.part(stretch.fresh)
-                found = statement.look(at.t, stretch.alpha, stretch.b, measure)
+                found = statement.examine(at.t, stretch.alpha, stretch.b, measure)
                 for name, (residuals, count) in found.items():
                     tally = self.tallies.setdefault(name, Tally(self.tol))
                     tally.add_each(residuals, at.t, at.segment, count)
@@ -336,12 +311,8 @@ class Examination:
     def _target(self, t: Array) -> Array:
         """Return e at each t, the size of its terms, and their size on the whole span."""
         e, shape = self.target, (t.size, self.problem.border.shape[1])
-        const, rate, span = (
-            np.abs(e.const),
-            np.abs(e.rate),
-            abs(self.path.span[1] - self.path.span[0]),
-        )
-        sizes = const + rate * np.abs(t[:, None])
+        rate, span = np.abs(e.rate), abs(self.path.span[1] - self.path.span[0])
+        sizes = np.abs(e.const) + rate * np.abs(t[:, None])
         rows = e.const + e.rate * t[:, None], sizes, sizes + rate * span
         return np.stack([np.broadcast_to(row, shape) for row in rows], axis=1)
 
@@ -360,8 +331,8 @@ class Examination:
     def _objective(self, p: Place) -> None:
         """Check that `Path.objective` equals the integral along the polylines."""
         for side in SIDES:
-            if p.absolute and self.path._locate(p.t, side)[0] == p.segment:
-                value = self.path._objective_on(p.segment, p.t)
+            if p.absolute and self.on.locate(p.t, side)[0] == p.segment:
+                value = self.on.objective(p.segment, p.t)
                 off = abs(value - p.objective)
                 self.tallies["objective"].add(off / p.size, p.t, p.segment)
                 return
@@ -428,22 +399,21 @@ class Examination:
             return
         before, after = self.sides[0], self.sides[-1]
         self.sides = []
-        self.seen.add(before.t)
-        here = self.jumps[before.t]
+        jumps = self.jumps[before.t]
         (old, w, u, _), (new, other, moved, _) = before.rows(), after.rows()
-        rounds = max(sum(jump.rounds for jump in here), 1)
+        rounds = max(sum(jump.rounds for jump in jumps), 1)
         owed = 0.5 * max(float((new - old) @ (other - w)), 0.0) / rounds
         owed *= self.problem.gram.semidefinite
         short = owed - (before.objective - after.objective)
-        first = here[0].objective_before - before.objective
-        last = here[-1].objective_after - after.objective
+        first = jumps[0].objective_before - before.objective
+        last = jumps[-1].objective_after - after.objective
         # Objectives that are known up to a constant still have a known difference.
         recorded = max(abs(first), abs(last)) if before.absolute else abs(first - last)
         off = max(short, recorded, 0.0) / max(before.size, after.size)
-        # (alpha too: where much cancels in u, a move of it may be less than its rounding.)
+        # (Compare alpha too: where terms of u cancel, its move may be below rounding.)
         still = np.array_equal(moved, u) and np.array_equal(new, old)
-        still = still and any(jump.moved for jump in here)
-        wrong = still or not self._flipped(before, after, [jump.flipped for jump in here])
+        still = still and any(jump.moved for jump in jumps)
+        wrong = still or not self._flipped(before, after, [jump.flipped for jump in jumps])
         self.tallies["jumps"].add(np.inf if wrong else off, before.t, after.segment)
 
     def _flipped(self, before: Place, after: Place, recorded: list[Index]) -> bool:
@@ -459,20 +429,20 @@ class Examination:
         i = np.flatnonzero(changed != claimed)
         return not (i.size and before.points.real(before.row, i).any())
 
-    def _standing(self, stretch: Stretch, points: Points, here: Index, start: int) -> None:
+    def _stays_on_jumps(self, stretch: Stretch, points: Points, some: Index, start: int) -> None:
         """Check that no coordinate stays on a jump corner along a segment unless held there."""
-        s, places = self.path.segments, stretch.places.part(here)
+        s, places = self.path.segments, stretch.places.part(some)
         brief = self.tolerances.brief * abs(self.path.traced[1] - self.path.traced[0])
-        row, k, t = stretch.base[here] - start, places.segment, places.t
-        some, begins = points.found.answers[row, loops.STANDS] > 0.0, t == s.start[k]
+        row, k, t = stretch.base[some] - start, places.segment, places.t
+        on_jump, begins = points.found.answers[row, loops.ON_JUMP] > 0.0, t == s.start[k]
         ends = ~begins & (t == s.stop[k]) & (np.abs(s.stop[k] - s.start[k]) > brief)
-        loose = np.zeros(here.size)
-        for at in np.flatnonzero(begins | (ends & some)).tolist():
+        loose = np.zeros(some.size)
+        for at in np.flatnonzero(begins | (ends & on_jump)).tolist():
             if begins[at]:
-                self.stood = (int(k[at]), points, int(row[at])) if some[at] else None
-            elif self.stood is not None and self.stood[0] == k[at]:
-                _, other, first = self.stood
-                both = points.stays(int(row[at]), other, first)
+                self.began_on_jump = (int(k[at]), points, int(row[at])) if on_jump[at] else None
+            elif self.began_on_jump is not None and self.began_on_jump[0] == k[at]:
+                _, other, first = self.began_on_jump
+                both = points.on_jump_since(int(row[at]), other, first)
                 near = self._staying(np.flatnonzero(both.any(axis=0)), int(k[at]))
                 loose[at] = self.holders.loose(points, int(row[at]), near, s.actives(int(k[at])))
         count = points.found.u.shape[1] * int(points.known.declared.jump.sum())

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtrs
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.model import Problem
 from homotopy.path.certificate.points import Points
 from homotopy.path.certificate.tolerances import CertificateTolerances
 
 if TYPE_CHECKING:
     from homotopy.path import Path
-
-__all__ = ["Holders", "held_at_end"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.integer[Any]]
 
 
 class Holders:
@@ -36,12 +31,12 @@ class Holders:
         longest = float(columns.max(initial=0.0))
         weight = (float(diag.max()) or 1.0) / longest if longest > 0.0 else 0.0
         self.own, self.border = diag + weight * columns, np.sqrt(weight) * border
-        self.told: set[int] = set()
-        self.known: dict[int, npt.NDArray[np.int64]] = {}
+        self.counted: set[int] = set()
+        self.known: dict[int, Index] = {}
         # How often each was seen on a knot: choosing those that stay avoids new searches.
-        self.stayed = np.zeros(diag.size, np.int64)
+        self.seen = np.zeros(diag.size, np.int64)
 
-    def loose(self, points: Points, row: int, near: Index, likely: npt.NDArray[np.int64]) -> int:
+    def loose(self, points: Points, row: int, near: Index, likely: Index) -> int:
         """Return how many of `near` are not held by the coordinates on knots, of which `likely`
         are tried first.  Each is counted once, because one is enough for the path to fail."""
         u, on_knot, count = points.found.u[row], np.zeros(self.own.size, dtype=bool), 0
@@ -50,27 +45,25 @@ class Holders:
             on_knot |= np.abs(u - knot) <= near_by * np.maximum(
                 points.found.scale[row], np.abs(knot)
             )
-        self.stayed += on_knot
+        self.seen += on_knot
         sought = [i for i in near[self.own[near] > 0.0].tolist() if not self._is_known(i, on_knot)]
         active, likely = np.flatnonzero(on_knot), likely[on_knot[likely]]
-        some = sought if likely.size <= self.tolerances.few else []
+        some = sought if likely.size <= self.tolerances.factored else []
         held = self.held(np.array(some, np.int64), likely)
         for i in sought:
             known = self.known.get(i, np.zeros(0, np.int64))
             self.known[i] = held[i] if i in held else self._found(i, active, known[on_knot[known]])
             if self.known[i].size == 0:
-                self.told.add(i)
+                self.counted.add(i)
                 count += 1
         return count
 
-    def _is_known(self, i: int, on_knot: npt.NDArray[np.bool_]) -> bool:
+    def _is_known(self, i: int, on_knot: Bools) -> bool:
         """Whether no search is needed: i has been counted, or its holders are still there."""
         known = self.known.get(i)
-        return i in self.told or bool(known is not None and known.size and on_knot[known].all())
+        return i in self.counted or bool(known is not None and known.size and on_knot[known].all())
 
-    def held(
-        self, some: npt.NDArray[np.int64], active: npt.NDArray[np.int64]
-    ) -> dict[int, npt.NDArray[np.int64]]:
+    def held(self, some: Index, active: Index) -> dict[int, Index]:
         """Return the holders of those of `some` that a factor of all of `active` shows to be
         held."""
         if not (some.size and np.any(self.own[active] > 0.0)):
@@ -84,19 +77,18 @@ class Holders:
         factor, chosen = factor[:rank, :rank], active[order[:rank] - 1]
         parts = dtrtrs(factor, self._products(chosen, some), trans=1)[0]
         left = 1.0 - np.einsum("ij,ij->j", parts, parts)
-        # The row itself as a sum of those chosen: who takes no part in it holds nothing.
+        # Coefficients of the row in the chosen rows; a row with coefficient 0 holds nothing.
         weights = np.abs(dtrtrs(factor, parts)[0]) > self.tolerances.null_row
-        # (If Q is not semidefinite, less than nothing may be left: that shows nothing.)
+        # (If Q is not semidefinite, the remainder may be negative, which proves nothing.)
         near = np.flatnonzero(np.abs(left) <= self.tolerances.held).tolist()
         return {int(some[q]): chosen[weights[:, q]] for q in near}
 
-    def _products(self, some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> Array:
+    def _products(self, some: Index, others: Index) -> Array:
         length = np.sqrt(np.where(self.own > 0.0, self.own, 1.0))
         products = self.gram.block(some, others) + self.border[some] @ self.border[others].T
         return np.asarray(products / np.outer(length[some], length[others]))
 
-    def _found(self, i: int, active: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
-               ) -> npt.NDArray[np.int64]:  # fmt: skip
+    def _found(self, i: int, active: Index, chosen: Index) -> Index:
         """Return some of `active` whose span contains i, `chosen` first, or none.
 
         Greedily add the one that removes most of the remainder of i, and update the remainders of
@@ -120,7 +112,7 @@ class Holders:
             if most == 0.0:
                 return chosen[:0]
             k = int(
-                np.argmax(np.where(gain >= self.tolerances.about * most, self.stayed[active], -1))
+                np.argmax(np.where(gain >= self.tolerances.about * most, self.seen[active], -1))
             )
             new = self._products(active[k : k + 1], others)[0] - rows[:, k] @ rows
             new /= np.sqrt(left[k])
@@ -130,7 +122,7 @@ class Holders:
         return chosen
 
 
-def held_at_end(path: Path, some: npt.NDArray[np.int64]) -> bool:
+def held_at_end(path: Path, some: Index) -> bool:
     """Whether active coordinates on knots hold all of `some` on the last segment."""
     s, jump = path.segments, path.problem.polylines.jump
     active = s.actives(len(s) - 1)

@@ -6,16 +6,11 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array, Bools
 from homotopy.model import LossModel
 from homotopy.model.polyline import Jump, Slope
 from homotopy.path.certificate.tolerances import CertificateTolerances
-
-__all__ = ["Declaration", "finite", "fixed", "size"]
-
-Array = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 def finite(values: Array) -> Array:
@@ -28,9 +23,12 @@ def size(values: Array) -> Array:
     return np.abs(finite(values))
 
 
-def fixed(values: Any, kind: Any = np.float64) -> Any:
-    """Return an array for compiled code to read: of one type, contiguous, read-only."""
-    array = np.ascontiguousarray(values, kind).view()
+def fixed(values: Any) -> Any:
+    """Return an array that compiled code can read: one type for all integers, one for all reals,
+    contiguous, read-only."""
+    given = np.asarray(values)
+    kind = {"b": np.bool_, "i": np.int64}.get(given.dtype.kind, np.float64)
+    array: Any = np.ascontiguousarray(given, kind).view()
     array.flags.writeable = False
     return array
 
@@ -69,7 +67,7 @@ class Declaration:
         return cls(
             model=model,
             bends=fixed(bends),
-            jump=fixed([isinstance(piece, Jump) for piece in pieces[1::2]], np.bool_),
+            jump=fixed([isinstance(piece, Jump) for piece in pieces[1::2]]),
             slope_terms=fixed(terms[:, ::2]),
             corner_terms=fixed(terms[:, 1::2]),
         )
@@ -79,7 +77,7 @@ class Declaration:
         """The number of coordinates."""
         return int(self.bends.shape[1])
 
-    def lines(self, ts: Array) -> tuple[Array, Array]:
+    def slopes_and_corners(self, ts: Array) -> tuple[Array, Array]:
         """Return slopes and corners at each of `ts`."""
         parts = 2 * self.jump.size + 1
         slopes = np.empty((ts.size, self.jump.size + 1, self.size))

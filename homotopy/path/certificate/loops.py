@@ -11,22 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from homotopy.compilation import OUTER, PART, by_reference, digest, options, protect, reference
+from homotopy.compilation import OUTER, PART, SHARED, by_reference, digest, protect
+from homotopy.compilation.selection import smallest
 from homotopy.path.certificate import polylines as on
 from homotopy.path.certificate.polylines import INLINE, Line, Piece, more, size
 from homotopy.path.certificate.tolerances import SMALLEST
 
-__all__ = ["BORDER_OFF", "FAR", "GAP", "SCALE", "SIZE", "SOURCE", "STANDS", "UNKNOWN", "VALUE",
-           "Found", "Given", "look"]  # fmt: skip
-
-# The source files that `look` is compiled from.
-SOURCE = digest([__file__, on.__file__, options.__file__, reference.__file__])
+# The source files that `examine` is compiled from.
+SOURCE = digest([__file__, on.__file__, *SHARED])
 
 # The rows of `known`, `spare` and `sums`, and the columns of the answers.
 LENGTH, INNER_SQUARE, SHARE_OF_B, LARGEST, OWN, TRAVELLED, CORNER_SIZE, SPANNED = range(8)
 TERMS, OTHER, ORIGIN, ROOM = range(4)
 IN_BALANCE, WEIGHT, NOISE, ON_SPAN = range(4)
-FAR, BORDER_OFF, GAP, VALUE, SIZE, SCALE, STANDS, UNKNOWN = range(8)
+FAR, BORDER_OFF, GAP, VALUE, SIZE, SCALE, ON_JUMP, UNKNOWN = range(8)
 
 
 class Given(NamedTuple):
@@ -95,30 +93,14 @@ class Point(NamedTuple):
 @njit(**PART)
 def _middle(values):  # type: ignore[no-untyped-def]
     """Return the median of `values`, which are reordered."""
-    low, high, k = 0, values.size - 1, values.size // 2
-    while low < high:
-        pivot, a, z = values[(low + high) // 2], low, high
-        while a <= z:
-            while values[a] < pivot:
-                a += 1
-            while values[z] > pivot:
-                z -= 1
-            if a <= z:
-                one, other = values[a], values[z]
-                values[a], values[z] = other, one
-                a, z = a + 1, z - 1
-        if k <= z:
-            high = z
-        elif k >= a:
-            low = a
-        else:
-            break
+    k = values.size // 2
+    middle = smallest(values, k)
     if values.size % 2:
-        return values[k]
+        return middle
     below = values[0]
     for i in range(1, k):
         below = max(below, values[i])
-    return 0.5 * (below + values[k])
+    return 0.5 * (below + middle)
 
 
 @njit(**INLINE)
@@ -260,12 +242,12 @@ def _pass_seams(point, i, place, far, rounded):  # type: ignore[no-untyped-def]
 
 
 @njit(**INLINE)
-def _stands(point, i):  # type: ignore[no-untyped-def]
+def _on_jump(point, i):  # type: ignore[no-untyped-def]
     """Whether a coordinate is on a jump corner."""
-    line, u, standing = point.line, point.u[i], point.how.standing
+    line, u, near = point.line, point.u[i], point.how.on_jump
     for j in range(line.jump.size):
         at = line.corner[j, i]
-        if line.jump[j] and abs(u - at) <= standing * max(point.scale[i], size(at)):
+        if line.jump[j] and abs(u - at) <= near * max(point.scale[i], size(at)):
             return True
     return False
 
@@ -278,7 +260,7 @@ def _trouble(point, i, piece, whole, noise, rounded):  # type: ignore[no-untyped
     u, alpha, terms = point.u[i], point.alpha[i], point.spare[TERMS, i]
     room = max(point.spare[ROOM, i], rounded * piece.slope_terms)
     away = on.off(piece, u, alpha, point.scale[i], room, line.flat)
-    if away > how.standing and not p & 1:
+    if away > how.on_jump and not p & 1:
         away = _pass_seams(point, i, piece.place, away, rounded)
     if away <= how.exact and not p & 1:
         return away, 0.0, 0.0
@@ -295,7 +277,7 @@ def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
     may be rounding, the losses and their sizes, whether any coordinate is on a jump corner, and
     whether a loss has no origin."""
     line, border, spare, sums = point.line, point.border, point.spare, point.sums
-    far, gap, blur, losses, sizes, stands, unknown = 0.0, 0.0, 0.0, 0.0, 0.0, False, False
+    far, gap, blur, losses, sizes, on_jump, unknown = 0.0, 0.0, 0.0, 0.0, 0.0, False, False
     declared = point.how.declared != 0.0
     for i in range(point.alpha.size):
         p, u, alpha = np.int64(point.named[i]), point.u[i], point.alpha[i]
@@ -318,8 +300,8 @@ def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
             unknown = unknown or not exists
         lost = on.loss(line, u, spare[ORIGIN, i], i)
         losses, sizes = losses + lost, sizes + abs(lost)
-        stands = stands or _stands(point, i)
-    return far, gap, blur, losses, sizes, stands, unknown
+        on_jump = on_jump or _on_jump(point, i)
+    return far, gap, blur, losses, sizes, on_jump, unknown
 
 
 @njit(**INLINE)
@@ -347,7 +329,7 @@ def _again(point, new, rounded):  # type: ignore[no-untyped-def]
 @njit(**INLINE)
 def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def]
     """Compute the border equations, the gap and the objective of a point from the sums."""
-    far, gap, blur, losses, sizes, stands, unknown = found
+    far, gap, blur, losses, sizes, on_jump, unknown = found
     b, target, sums, how = point.b, point.target, point.sums, point.how
     linear, extra, worst, pull = 0.0, 0.0, 0.0, 0.0
     for c in range(b.size):
@@ -361,7 +343,7 @@ def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def
     answer[SIZE] = abs(half) + sizes + abs(linear)
     answer[SCALE] = extra
     answer[GAP] = (gap + abs(pull)) / max(answer[SIZE] + blur + extra, SMALLEST)
-    answer[STANDS], answer[UNKNOWN] = stands, unknown
+    answer[ON_JUMP], answer[UNKNOWN] = on_jump, unknown
 
 
 @njit(**PART)
@@ -394,7 +376,7 @@ def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
 
 
 @njit(**OUTER)
-def look(given, found, settings):  # type: ignore[no-untyped-def]
+def examine(given, found, settings):  # type: ignore[no-untyped-def]
     """Examine the points of the places `fresh`, and the places after each that differ only in the
     named pieces."""
     how, fresh = settings[0], given.fresh

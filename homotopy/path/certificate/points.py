@@ -8,8 +8,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.arrays import Array, Bools, Index
 from homotopy.path.certificate import loops
-from homotopy.path.certificate.along import Here, Recorded, Rows, enter
+from homotopy.path.certificate.along import Position, Recorded, Rows, enter
 from homotopy.path.certificate.lines import finite, fixed, size
 from homotopy.path.certificate.scales import Known
 from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances, settings
@@ -17,11 +18,9 @@ from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 if TYPE_CHECKING:
     from homotopy.path import Path
 
-__all__ = ["Place", "Places", "Points", "Stretch", "Walk"]
-
-Array = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.integer[Any]]
+Pieces = npt.NDArray[np.int16]
+# Parts of a path that are examined on their own, as the first and the last segment of each.
+Stretches = list[tuple[int, int]]
 
 
 @attrs.frozen
@@ -55,14 +54,39 @@ class Places:
         return np.concatenate([[False], ended & (t[1:] == s.start[k[1:]])])
 
     @classmethod
-    def ends(cls, path: Path, segments: Index) -> Places:
-        """Return both ends of `segments`; a segment of length zero has one."""
+    def numbered(cls, path: Path, numbers: Index) -> Places:
+        """Return some ends of segments: number 2 k is the start of segment k, 2 k + 1 its end.  A
+        segment of length zero has one, its start."""
+        s, k, ends = path.segments, numbers // 2, numbers % 2 == 1
+        keep = ~ends | (s.start[k] != s.stop[k])
+        return cls(k[keep], np.where(ends, s.stop[k], s.start[k])[keep])
+
+    @classmethod
+    def ends(cls, path: Path) -> Places:
+        """Return both ends of every segment."""
+        return cls.numbered(path, np.arange(2 * len(path.segments)))
+
+    @classmethod
+    def around(cls, path: Path, stretches: Stretches) -> Places:
+        """Return both ends of the segments of each stretch, the end of the segment before and the
+        start of the one after: so junctions and jumps at its ends are seen from both sides.
+
+        Segments of length zero beside it (between jumps at one t) belong to it.  A stretch may
+        reach beyond the end of the path.
+        """
         s = path.segments
-        k = np.repeat(segments, 2)
-        t = np.stack([s.start[segments], s.stop[segments]], axis=1).ravel()
-        keep = np.ones(k.size, dtype=bool)
-        keep[1::2] = t[1::2] != t[::2]
-        return cls(k[keep], t[keep])
+        empty, last_one = s.start == s.stop, len(s) - 1
+        wanted = np.zeros(2 * len(s), dtype=bool)
+        for first, last in stretches:
+            first, last = min(first, last_one), min(last, last_one)
+            before, after = max(first - 1, 0), min(last + 1, last_one)
+            while before > 0 and empty[before]:
+                before -= 1
+            while after < last_one and empty[after]:
+                after += 1
+            begin = 2 * before + (before < first and not empty[before])
+            wanted[begin : 2 * after + (1 if after > last else 2)] = True
+        return cls.numbered(path, np.flatnonzero(wanted))
 
     def with_middles(self, path: Path) -> Places:
         """Return these and, if there are slanted pieces, the middle of each segment of which both
@@ -91,8 +115,8 @@ class Stretch:
     places: Places
     alpha: Array
     b: Array
-    named: Index
-    before: Index
+    named: Pieces
+    before: Pieces
     follows: Bools
     equal: Bools
     crossed: Bools
@@ -106,27 +130,16 @@ class Walk:
     def __init__(self, path: Path) -> None:
         s, lines = path.segments, path.problem.polylines
         self.path, piece = path, s.first_piece.astype(np.int64)
-        flat = np.stack(path._flat(np.arange(piece.size), piece))
+        flat = np.stack(lines.flat(np.arange(piece.size), piece))
         done, alpha = np.zeros(1, np.int64), np.zeros(piece.size)
-        self.here = Here(piece, flat, done, alpha, piece.astype(np.int16))
+        self.position = Position(piece, flat, done, alpha, piece.astype(np.int16))
         self.b = np.full(s.b_start.shape[1], np.nan)
-        self.recorded = Recorded(
-            offset=fixed(s.offset, np.int64),
-            active=fixed(s.active, np.int64),
-            first=fixed(s.alpha_start),
-            final=fixed(s.alpha_stop),
-            event=fixed(s.event, np.int64),
-            changed=fixed(s.changed, np.int64),
-            changed_to=fixed(s.changed_to, np.int64),
-            level=fixed(lines.slope0),
-            rate=fixed(lines.slope1),
-            bends=fixed(lines.curvature),
-            passed=fixed(np.concatenate([[0], np.cumsum(lines.jump)]), np.int64),
-        )
+        values = (getattr(s, name, getattr(lines, name, None)) for name in Recorded._fields)
+        self.recorded = Recorded(*map(fixed, values))
 
     def along(self, places: Places, follows: Bools) -> Stretch:
         """Return the next `places`, which must not precede earlier ones."""
-        s, n, count = self.path.segments, self.here.piece.size, len(places)
+        s, n, count = self.path.segments, self.position.piece.size, len(places)
         k, t = places.segment, places.t
         long = s.stop[k] - s.start[k]
         weight = np.divide(t - s.start[k], long, where=long != 0.0, out=np.zeros(k.size))
@@ -139,10 +152,10 @@ class Walk:
             equal=np.zeros(count, bool),
             crossed=np.zeros(count, bool),
         )
-        here, before = self.here, self.here.named
-        rows = enter(self.recorded, here, fixed(k, np.int64), fixed(t), weight, same, out)
+        last, before = self.position, self.position.named
+        rows = enter(self.recorded, last, fixed(k), fixed(t), weight, same, out)
         fresh = np.searchsorted(out.base, np.arange(rows))
-        self.here = self.here._replace(alpha=out.alpha[rows - 1].copy(), named=out.named[-1].copy())
+        self.position = last._replace(alpha=out.alpha[rows - 1].copy(), named=out.named[-1].copy())
         self.b = b[-1]
         return Stretch(
             places=places,
@@ -177,7 +190,7 @@ class Points:
         fresh = stretch.fresh[rows]
         end = int([*stretch.fresh, len(stretch.places)][min(rows.stop, stretch.fresh.size)])
         places = stretch.places.part(fresh)
-        slopes, corners = declared.lines(places.t)
+        slopes, corners = declared.slopes_and_corners(places.t)
         travel = places.travel(known.path, known.tolerances)
         origin = declared.origins(places.t)
         absolute = np.ones(fresh.size, bool)
@@ -213,23 +226,23 @@ class Points:
             sums=np.empty((4, columns)),
         )
         how = {"slack": slack, "strict": known.strict, "declared": origin is not None}
-        loops.look(given, found, settings(known.tolerances, loops.SOURCE, **how))
+        loops.examine(given, found, settings(known.tolerances, loops.SOURCE, **how))
         if origin is None and declared.model.unknown != "alpha":
             absolute = found.answers[:, loops.UNKNOWN] == 0.0
         return cls(known, places, given, found, absolute)
 
-    def _standing(self, row: int) -> tuple[Array, Array, Bools]:
+    def _on_jumps(self, row: int) -> tuple[Array, Array, Bools]:
         """Return the jump corners, one row each, the tolerance, and which coordinates are within
         it."""
         at = self.given.corners[row, self.known.declared.jump]
-        near = self.known.tolerances.standing * np.maximum(self.found.scale[row], size(at))
+        near = self.known.tolerances.on_jump * np.maximum(self.found.scale[row], size(at))
         return at, near, np.asarray(np.abs(self.found.u[row] - at) <= near)
 
-    def stays(self, row: int, other: Points, before: int) -> Bools:
+    def on_jump_since(self, row: int, other: Points, before: int) -> Bools:
         """Return which coordinates are on a jump with a height both here and at row `before` of
         `other`; none, if the corner has moved so little that the two are the same place."""
-        (at, near, here), (start, wide, there) = self._standing(row), other._standing(before)
-        far, both = np.abs(at - start), here & there
+        (at, near, now), (start, wide, then) = self._on_jumps(row), other._on_jumps(before)
+        far, both = np.abs(at - start), now & then
         both &= (far == 0.0) | (far > np.maximum(near, wide))
         i = np.flatnonzero(both.any(axis=0))
         if i.size:
@@ -261,13 +274,13 @@ class Place:
     points: Points
     row: int
     segment: int
-    named: Index
+    named: Pieces
     objective: float
     size: float
     absolute: bool
 
     @classmethod
-    def of(cls, points: Points, row: int, segment: int, named: Index) -> Place:
+    def of(cls, points: Points, row: int, segment: int, named: Pieces) -> Place:
         """The objective is ``1/2 |w|^2 + sum_i L_i(u_i) + e^T b + constant``; all but the constant
         change sign if alpha is the unknown (the dual of the same value).  Differences of objectives
         are relative to `size`: the terms, plus the change when u, alpha, the corners and e move by

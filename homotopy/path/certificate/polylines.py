@@ -1,4 +1,4 @@
-"""One coordinate on its polyline: compiled, and sharing no code with the tracker.
+"""One coordinate on its polyline: compiled, and sharing no arithmetic with the tracker.
 
 NaN counts as a failure, so no comparison may lose it: `more` and `less` propagate it.
 """
@@ -13,11 +13,8 @@ from numba import njit
 from homotopy.compilation import PART
 from homotopy.path.certificate.tolerances import SMALLEST
 
-__all__ = ["INLINE", "Line", "Piece", "area", "corner_terms",
-           "distance", "end_terms", "ends", "least", "level", "loss", "loss_terms",
-           "more", "off", "piece", "size", "steepest"]  # fmt: skip
-
-# Compiled as parts of a whole; only the compiler options are shared with the tracker.
+# Compiled as parts of a whole.  Only the compiler options are shared with the tracker (and, in
+# `loops`, how the k-th smallest number is found).
 INLINE = PART | {"forceinline": True}
 
 
@@ -235,9 +232,9 @@ def least(line, i):  # type: ignore[no-untyped-def]
         value, bend = slope[j, i], bends[j, i]
         start = low if low > -np.inf else anchor
         if bend > 0.0 and low < value / bend < high:
-            here = level - 0.5 * bend * (start - value / bend) ** 2
-            if here < lowest:
-                best, lowest = value / bend, here
+            bottom = level - 0.5 * bend * (start - value / bend) ** 2
+            if bottom < lowest:
+                best, lowest = value / bend, bottom
         if abs(low) < np.inf and abs(high) < np.inf and abs(value) < np.inf:
             level -= (high - low) * height(value, bend, 0.5 * (low + high))
             if level < lowest:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Certificate", "Check", "Tally"]
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.integer[Any]]
+from homotopy.arrays import Array, Index
 
 
 @attrs.frozen
@@ -21,6 +15,7 @@ class Check:
     Attributes
     ----------
     name : str
+        What is checked, as listed in `Certificate`.
     worst : float
         The largest relative residual.
     t : float
@@ -42,7 +37,7 @@ class Check:
 class Certificate:
     """The result of `Path.certify`: each kind of condition with its largest relative residual.
 
-    Everything is recomputed from alpha and the data, by code that the tracer does not use.
+    Everything is recomputed from alpha and the data, by arithmetic that the tracer does not use.
     ``print(certificate)`` shows a table.
 
     Attributes

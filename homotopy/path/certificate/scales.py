@@ -28,18 +28,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.gram import Gram
 from homotopy.path.certificate.lines import Declaration, fixed, size
 from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances
 
 if TYPE_CHECKING:
     from homotopy.path import Path
-
-__all__ = ["Known"]
-
-Array = npt.NDArray[np.float64]
 
 
 @attrs.frozen
@@ -48,10 +44,10 @@ class Known:
 
     `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
     most 1) is how much of b enters each response, because b is computed from the equations of
-    others (t is not: at a t that a rounded response led to, all other equations are solved as at
-    any t); `largest` is the largest ``|alpha_i|`` of the path and
-    `own` what it adds to the response of i.  b passes through larger values than its final one and
-    keeps their rounding: `travelled` is what the largest ``|b|`` of the path adds to each response.
+    others (t is not: the other equations are solved at the t actually reached); `largest` is the
+    largest ``|alpha_i|`` of the path and `own` what it adds to the response of i.  b passes through
+    larger values than its final one and keeps their rounding: `travelled` is what the largest
+    ``|b|`` of the path adds to each response.
     `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
     if w and b should be 0, their rounding is that of such numbers; but beside a corner that stays
     at 0 no more than what the largest alphas add up to.  `spanned` is `largest` with the
@@ -79,18 +75,8 @@ class Known:
         share = rows / max(float(rows.max()), SMALLEST)
         length = np.sqrt(diag)
         corner = _smallest_corner(declared, np.array(path.traced), length * (length @ largest))
-        table = np.stack(
-            [
-                length,
-                inner,
-                share,
-                largest,
-                inner * largest,
-                np.abs(border) @ b,
-                corner,
-                spanned,
-            ]
-        )
+        own, travelled = inner * largest, np.abs(border) @ b
+        table = np.stack([length, inner, share, largest, own, travelled, corner, spanned])
         return cls(path, declared, fixed(border), fixed(table), tolerances, strict)
 
 
@@ -98,31 +84,22 @@ def _largest_alphas(path: Path) -> tuple[Array, Array]:
     """Return the largest ``|alpha_i|`` of the path: of the stored alphas, and of the slopes while
     they are visited; and the same with the visited slopes taken over the whole span."""
     s = path.segments
-    n, count = s.first_piece.size, s.changed.size
-    i = np.concatenate([np.arange(n), s.changed])
-    piece = np.concatenate([s.first_piece, s.changed_to])
-    begun = np.searchsorted(s.event, np.arange(count), side="right") - 1
-    begun = np.concatenate([np.zeros(n, np.int64), begun])
-    order = np.argsort(i, kind="stable")
-    ended = np.full(n + count, len(s) - 1)
-    same = i[order][1:] == i[order][:-1]
-    ended[order[:-1][same]] = begun[order[1:][same]] - 1
-    visited = np.flatnonzero(ended >= begun)
-    level, rate = path._flat(i[visited], piece[visited])
-    # On a slanted piece `level` is the height at u = 0, not alpha; alpha is among those stored.
-    slanted = path.problem.polylines.curvature[i[visited], piece[visited] // 2] != 0.0
-    slanted &= piece[visited] % 2 == 0
-    level, rate = np.where(slanted, 0.0, level), np.where(slanted, 0.0, rate)
-    stored = np.zeros(n)
+    i, piece, begun = s.visits()
+    ended = np.append(np.where(i[1:] == i[:-1], begun[1:], len(s)), len(s)) - 1
+    visited = ended >= begun
+    i, piece, begun, ended = i[visited], piece[visited], begun[visited], ended[visited]
+    # (0 on a slanted piece, whose alphas are among those stored.)
+    level, rate = path.problem.polylines.flat(i, piece)
+    stored = np.zeros(s.first_piece.size)
     for alpha in (s.alpha_start, s.alpha_stop):
         np.maximum.at(stored, s.active, size(alpha))
     largest, spanned = stored.copy(), stored
     for found, ends in (
-        (largest, (s.start[begun[visited]], s.stop[ended[visited]])),
+        (largest, (s.start[begun], s.stop[ended])),
         (spanned, path.span),
     ):
         for t in ends:
-            np.maximum.at(found, i[visited], size(level + rate * t))
+            np.maximum.at(found, i, size(level + rate * t))
     return largest, spanned
 
 
@@ -139,7 +116,7 @@ def _beside(gram: Gram, border: Array) -> Array:
 
 def _smallest_corner(declared: Declaration, ends: Array, most: Array) -> Array:
     """Return the smallest corners; beside one that stays at 0, no more than `most`."""
-    corners = declared.lines(ends)[1]
+    corners = declared.slopes_and_corners(ends)[1]
     sizes = size(corners)
     least = np.where(sizes > 0.0, sizes, np.inf).min(axis=(0, 1))
     some = least[np.isfinite(least)]

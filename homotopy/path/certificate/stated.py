@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from homotopy.arrays import Array
 from homotopy.errors import ModelError
 from homotopy.model import LossModel
 from homotopy.path.certificate.tolerances import SMALLEST
-
-__all__ = ["Statement"]
-
-Array = npt.NDArray[np.float64]
 
 
 class Statement:
@@ -29,7 +25,9 @@ class Statement:
         """Whether the model adds nothing to its polylines."""
         return type(self.model).residuals is LossModel.residuals
 
-    def look(self, t: Array, alpha: Array, b: Array, measure: bool) -> dict[str, tuple[Array, int]]:
+    def examine(
+        self, t: Array, alpha: Array, b: Array, measure: bool
+    ) -> dict[str, tuple[Array, int]]:
         """Return the worst residual at each point and the number of conditions there, by name; if
         `measure` is False, only note the largest numbers."""
         found: dict[str, tuple[Array, int]] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["SMALLEST", "CertificateTolerances", "settings"]
+from homotopy.path.tolerances import PATH_TOLERANCES
 
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = float(np.finfo(np.float64).tiny)
@@ -19,7 +19,7 @@ class CertificateTolerances:
     """What a residual is relative to, and what counts as rounding."""
 
     # The tolerance at which a residual as large as its rounding error just passes.
-    finest: float = 1e-8
+    finest: float = PATH_TOLERANCES.proven
     # Solving m equations together leaves this many times ``eps sqrt(m)`` of the terms of each.
     roundings: float = 16.0
     # A point off its piece by no more than this contributes no area to the gap.
@@ -29,7 +29,7 @@ class CertificateTolerances:
     near: float = 1e-8
     # A response within this fraction of its scale of a jump corner is on it: no tighter than in the
     # engine.
-    standing: float = 1e-11
+    on_jump: float = 1e-11
     # A jump lower than this fraction of the slopes beside it has no height.
     level: float = 1e-12
     # Solving the active system leaves this fraction of `finest` in an alpha that should be 0: the
@@ -42,14 +42,14 @@ class CertificateTolerances:
     part_of: float = 1e-2
     # No allowance for u exceeds this fraction of the distance between corners.
     apart: float = 1e-3
-    # t is computed by a division and two sums of rounded numbers: this many times the rounding of a
-    # corner.
+    # t results from a division and two sums, so allow this many roundings of a corner.
     travel: float = 4.0
     # A t smaller than this fraction of its span is 0 up to rounding.
     zero: float = 64.0 * EPS
     # Such a t is known up to the rounding of this fraction of the span, times `travel`.
     spanned: float = 1.0 / 16.0
-    # On a segment shorter than this fraction of the path, staying cannot be told from leaving.
+    # On a segment shorter than this fraction of the path, staying cannot be distinguished from
+    # leaving.
     brief: float = 1e-8
     # A coordinate that is on a jump corner for less than this fraction of the path may just be
     # approaching it.
@@ -58,9 +58,9 @@ class CertificateTolerances:
     held: float = 1e-8
     # A row of length 1 is in the span of others if no more than this is left of it.
     null_row: float = 1e-12
-    # Up to this many active rows on knots are factored together to find what they hold; more often
-    # change than it takes to search for each by itself.
-    few: int = 128
+    # Up to this many active rows are factored together to find what they hold; larger sets change
+    # too often for that to pay.
+    factored: int = 128
     # Of the candidates on knots that remove at least this fraction of the most, choose the one that
     # has stayed longest.
     about: float = 0.01
@@ -75,6 +75,31 @@ class CertificateTolerances:
     def rounded(self) -> float:
         """The fraction of its terms that solving one equation leaves, in units of `finest`."""
         return self.roundings * EPS / self.finest
+
+
+@attrs.frozen(kw_only=True)
+class CertificateSizes:
+    """How much is computed at a time, and how much of a path is sampled."""
+
+    # Numbers in one product with Q, and the fewest and most places it covers.
+    numbers: int = 2_000_000
+    fewest: int = 64
+    most: int = 512
+    # Numbers in one array of corners (half a megabyte stays in the cache).
+    in_cache: int = 65536
+    # Most places at which `Path.objective` is called, because each call takes a product; on a short
+    # path, one place in this many.
+    objectives: int = 32
+    one_in: int = 16
+    # How many of the largest jumps a sample covers.
+    jumps: int = 2
+
+    def batch(self, n: int) -> int:
+        """Return how many places with n coordinates each one product covers."""
+        return min(max(self.numbers // n, self.fewest), self.most)
+
+
+CERTIFICATE_SIZES = CertificateSizes()
 
 
 @lru_cache(maxsize=16)

@@ -180,26 +180,28 @@ class _OnTerminal(_Shown):
 
 
 class _InLines(_Shown):
-    def __init__(self, name: str, total: float, voice: Voice) -> None:
+    def __init__(self, name: str, total: float, voice: Voice, interval: float) -> None:
         super().__init__(total)
-        self.name, self.voice, self.said = name, voice, time.monotonic()
+        self.name, self.voice, self.interval = name, voice, interval
+        self.said = time.monotonic()
 
     def draw(self) -> None:
         now = time.monotonic()
-        if now - self.said >= INTERVAL:
+        if now - self.said >= self.interval:
             self.said = now
             said = [f"{self.forecast.part:.0%}", self.forecast.told()]
             self.voice.note(f"{self.name}: {', '.join(word for word in said if word)}")
 
 
 @contextmanager
-def bars(voice: Voice) -> Iterator[None]:
-    """Bars of the toolkit are shown as this command shows things."""
+def bars(voice: Voice, interval: float = INTERVAL) -> Iterator[None]:
+    """Show bars of the toolkit as this command shows things; without a terminal, a line after each
+    `interval`."""
 
     def make(name: str, total: float) -> _Shown:
         if voice.terminal:
             return _OnTerminal(name, total, voice.errors)
-        return _Shown(total) if voice.quiet else _InLines(name, total, voice)
+        return _Shown(total) if voice.quiet else _InLines(name, total, voice, interval)
 
     with shown_by(make):
         yield

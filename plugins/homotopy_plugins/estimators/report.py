@@ -329,6 +329,8 @@ def _field(
         content.notes.append(f"{drawn.size:,} of {X.shape[0]:,} rows are drawn beside the charts.")
     kinds = (model.y > 0.0).astype(int) if labels else np.zeros(X.shape[0], dtype=int)
     known = machine.path_.problem.polylines.names
+    # At theta = 1 every row has its full pull, and none is an outlier.
+    when = " for theta < 1" if machine.path == "theta" else ""
     return {
         "kind": "boundary" if labels else "curve",
         "title": "Decision boundary" if labels else "Fitted curve",
@@ -337,7 +339,8 @@ def _field(
             if labels
             else "The line is the fitted function; "
         )
-        + f"outliers{' for theta < 1' if machine.path == 'theta' else ''} have a rim.",
+        + f"outliers{when} have a rim.",
+        "rim": f"outlier{when}",
         "names": names if labels else [names[0], "target"],
         "x": list(x_range),
         "y": list(y_range),

@@ -1,10 +1,11 @@
-"""Selection of the k-th smallest number, and sorting of a few."""
+"""Selection of the k-th smallest number, and sorting of a few: comparisons only, no arithmetic, so
+the tracker and the certificate share them."""
 
 from __future__ import annotations
 
 from numba import njit
 
-from homotopy.tracker.compiling import PART
+from homotopy.compilation.options import PART
 
 __all__ = ["smallest", "sort"]
 
