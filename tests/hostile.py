@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 import numpy as np
-from oracles import Examiner, Point, Polyline, Statement, better, loose, machine, program
+from oracles import Examiner, Point, Polyline, Statement, better, machine, program
 
 from homotopy import Homotopy, Path, compile_now
 from homotopy.errors import ModelError, TraceError
@@ -183,13 +183,13 @@ def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:
     if abs(z - a) <= 1e-8 * abs(stop - start):
         return []
     standing: Any = None
-    for at, side in ((a, "after"), (t, "after"), (z, "before")):
+    for at, side in ((a, "after"), (z, "before"), (t, "after")):
         p = Point.of(st, at, path.alpha(at, side), _border(path, at, side))
         here = set(oracle.standing(p).tolist())
         standing = here if standing is None else standing & here
         if not standing:
             return []
-    return loose(st, p, sorted(standing))
+    return oracle.loose(p, sorted(standing))
 
 
 def _tame(st: Statement, points: Any) -> bool:

@@ -527,6 +527,31 @@ class Examiner:
             near |= real & (away <= last) & (last <= 1e-9 * gap) & ~whole
         return np.flatnonzero(near)
 
+    def loose(self, p: Point, standing: Any) -> list[int]:
+        """Which of the coordinates `standing` on a jump corner can leave it while all on knots
+        stay: those could only be at a maximum."""
+        on_knot = np.zeros(p.u.size, bool)
+        blur = self.blur(p)
+        for j in np.flatnonzero(~p.line.jump):
+            corner = p.line.corner[:, j]
+            away = np.abs(p.u - corner)
+            at = np.where(np.isfinite(corner), corner, 0)
+            top, bottom = p.line.height(j, at), p.line.height(j + 1, at)
+            # An alpha between two slopes holds its response, as exactly as rounding lets it.
+            within = np.minimum(top - p.alpha, p.alpha - bottom) > 1e-6 * (top - bottom)
+            on_knot |= away <= 1e-7 * np.maximum(np.abs(corner), np.abs(p.u))
+            on_knot |= within & (away <= blur)
+        rows = np.hstack([_factor(self.problem.Q), np.asarray(self.problem.B, float)])
+        length = np.linalg.norm(rows, axis=1)
+        rows = rows / np.where(length > 0, length, 1)[:, None]
+        held = rows[on_knot]
+        if len(held):
+            basis = np.linalg.svd(held, full_matrices=False)
+            held = basis[2][basis[1] > 1e-9 * basis[1][0]]
+        left = rows - (rows @ held.T) @ held if len(held) else rows
+        free = (np.linalg.norm(left, axis=1) > 1e-3) & (length > 0)
+        return [int(i) for i in standing if free[i]]
+
     def objective(self, p: Point, origin: Long) -> tuple[float, float]:
         """The objective, and how well it is known."""
         w = self.problem.Q @ p.alpha
@@ -550,35 +575,22 @@ class Examiner:
             shift = np.linalg.lstsq(np.asarray(B, float), np.asarray(move, float), rcond=None)[0]
             move = move - B @ shift
         square, norm = (max(float(a @ (self.problem.Q @ a)), 0.0) for a in (change, p.alpha))
+        # Polylines fall between jumps: change_i du_i <= 0 for two optima at one t, and |dw|^2 is
+        # the sum of these.  So if u is known to `stored`, w is known to its root only.  Features
+        # give w directly.
+        known = 0.0
+        if self.problem.features is None:
+            known = float(np.abs(change) @ (p.stored + q.stored))
         allowed = 1e-7 * np.maximum(np.abs(p.u), np.abs(self.problem.Q @ p.alpha))
         allowed = allowed + self.blur(p) + self.blur(q) + 1e-7 * self._nearest(p)
         off = float(np.max(_part(np.abs(move), allowed)))
-        return min(off, square**0.5 / max(1e-7 * norm**0.5, 1e-300))
+        return min(off, (square / max(1e-14 * norm, known, 1e-300)) ** 0.5)
 
     @staticmethod
     def _nearest(p: Point) -> Long:
         """The size of the corner nearest to each response."""
         away = np.abs(np.where(np.isfinite(p.line.corner), p.line.corner - p.u[:, None], INF))
         return _real(_pick(p.line.corner, np.argmin(away, axis=1)))
-
-
-def loose(problem: Statement, p: Point, standing: Any) -> list[int]:
-    """Which of the coordinates `standing` on a jump corner can leave it while all on knots stay:
-    those could only be at a maximum."""
-    on_knot = np.zeros(p.u.size, bool)
-    for j in np.flatnonzero(~p.line.jump):
-        corner = p.line.corner[:, j]
-        on_knot |= np.abs(p.u - corner) <= 1e-7 * np.maximum(np.abs(corner), np.abs(p.u))
-    rows = np.hstack([_factor(problem.Q), np.asarray(problem.B, float)])
-    length = np.linalg.norm(rows, axis=1)
-    rows = rows / np.where(length > 0, length, 1)[:, None]
-    held = rows[on_knot]
-    if len(held):
-        basis = np.linalg.svd(held, full_matrices=False)
-        held = basis[2][basis[1] > 1e-9 * basis[1][0]]
-    left = rows - (rows @ held.T) @ held if len(held) else rows
-    free = (np.linalg.norm(left, axis=1) > 1e-3) & (length > 0)
-    return [int(i) for i in standing if free[i]]
 
 
 def _factor(Q: Long) -> Array:

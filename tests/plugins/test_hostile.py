@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pytest
 from hostile import Outcome, counted, examine, faults, run
+from oracles import Examiner, Point, Polyline, program
 
 from homotopy import Homotopy, registry
 from homotopy.testing import hostile_problem, hostile_problems
@@ -76,6 +77,7 @@ MENDED = {
     "a linear program whose far bound binds: b is 1 beside 4e10": 46842,
     "a first point balanced to ten digits, with features along the border": 213050,
     "a first point by one solve where rounding is a tenth of a response": 214143,
+    "rows hold another on its jump, each off its own knot by rounding": 227007,
 }
 # Those that cannot be proven and have to say so; what they return is right as far as it goes.
 REFUSED = {
@@ -90,6 +92,7 @@ REFUSED = {
     "what was returned of the path was off by 5 times what is allowed": 2780,
     "a response that is rounding, and an intercept of 1e16": 15527,
     "both ends of a segment right on different slanted pieces, and all between them off": 201909,
+    "rows of a kernel dependent to 100 eps take turns, which moves w by the root of that": 226141,
 }
 
 
@@ -155,25 +158,24 @@ def test_a_seed_makes_the_same_problem_alone():
             np.testing.assert_array_equal(value, other)
 
 
-@pytest.fixture(scope="module")
-def names():
-    return [problem.name for problem in itertools.islice(hostile_problems(), FEW)]
-
-
-@pytest.mark.parametrize(
-    "what",
-    [
-        *("apart", "repeated rows", "opposite twins", "zero rows", "grid", "binary", "one-hot"),
-        *("symmetric", "rank one", "features x", "targets x", "columns from", "away from 0"),
-        *("weights over six decades", "some 0", "C = ", "n = 1,", "n = 2,", "sparse", "timestamp"),
-        *("linear", "rbf", "poly", "precomputed", "along theta", "along s", "one against all"),
-        *("bounds of", "bounds at infinity", "jumps at infinity", "knots at infinity"),
-        *("3 border columns", "slanted", "near singular", "more unknowns than rows", "control"),
-        *("linear program", "overlapping caps", "lasso", "Huber", "trend", "truncated"),
-    ],
+UGLINESS = (
+    *("apart", "repeated rows", "opposite twins", "zero rows", "grid", "binary", "one-hot"),
+    *("symmetric", "rank one", "features x", "targets x", "columns from", "away from 0"),
+    *("weights over six decades", "some 0", "C = ", "n = 1,", "n = 2,", "sparse", "timestamp"),
+    *("linear", "rbf", "poly", "precomputed", "along theta", "along s", "one against all"),
+    *("bounds of", "bounds at infinity", "jumps at infinity", "knots at infinity"),
+    *("3 border columns", "slanted", "near singular", "more unknowns than rows", "control"),
+    *("linear program", "overlapping caps", "lasso", "Huber", "trend", "truncated"),
 )
-def test_every_ugliness_is_among_the_first(what, names):
-    assert any(what in name for name in names)
+
+
+def test_every_ugliness_is_among_the_first():
+    missing = set(UGLINESS)
+    for problem in itertools.islice(hostile_problems(), FEW):
+        missing -= {what for what in missing if what in problem.name}
+        if not missing:
+            return
+    pytest.fail(f"not among the first {FEW}: {sorted(missing)}")
 
 
 def test_the_engine_makes_programs_where_no_plugin_is_installed(monkeypatch):
@@ -314,6 +316,48 @@ def test_the_oracle_sees_a_path_that_ends_early(traced):
             cut = path.breakpoints[:-1]
             found = refused(problem, path, breakpoints=cut, traced=(start, float(cut[-1])))
             assert any("complete, but traced" in what for what in found)
+
+
+def ramps(Q, slope, corner, jump):
+    """Coordinates with two slopes around one corner, for the oracle."""
+    n = len(Q)
+    slopes, corners = (
+        np.broadcast_to(np.asarray(v, np.longdouble), (n, k)) for v, k in ((slope, 2), (corner, 1))
+    )
+    ones = np.ones((n, 2), np.longdouble)
+    line = Polyline(slopes, corners, 0 * ones, np.array([jump]), ones, ones[:, :1])
+    return program({"Q": Q}, None, lambda t: (np.zeros(0), np.zeros(0)), lambda t: line)
+
+
+def test_the_oracle_sees_a_response_that_rests_on_a_jump():
+    st = ramps([[1.0]], [0.5, 1.0], 0.75, jump=True)
+    point = Point.of(st, 0.0, [0.75], [])
+    oracle = Examiner(st, [point])
+    assert oracle.standing(point).tolist() == [0]
+    assert oracle.loose(point, [0]) == [0]
+
+
+def test_the_oracle_sees_a_response_held_on_a_jump_by_an_equal_row_on_its_knot():
+    st = ramps([[1.0, 1.0], [1.0, 1.0]], [0.5, 1.0], 0.75, jump=True)
+    knot = ramps([[1.0, 1.0], [1.0, 1.0]], [1.0, 0.0], 0.75, jump=False)
+    point = Point.of(st, 0.0, [0.5, 0.25], [])
+    oracle = Examiner(st, [point])
+    assert oracle.loose(point, [0]) == [0]
+    held = attrs.evolve(point, line=knot.polyline(0.0))
+    assert oracle.loose(held, [0]) == []
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
+def test_the_oracle_sees_w_break_with_a_kernel(size):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(6, 6))
+    st = ramps(rows @ rows.T, [1.0, 0.0], 0.0, jump=False)
+    alpha = rng.uniform(size=6)
+    before, after = (
+        Point.of(st, 0.0, alpha * factor, [])
+        for factor in (1.0, 1.0 + size * rng.uniform(0.5, 1, 6))
+    )
+    assert Examiner(st, [before, after]).moved(before, after) > 1.0
 
 
 # ---------------------------------------------------------------------- the runner
