@@ -1,7 +1,7 @@
-"""Write the tables of README, docs and benchmarks/README.md, made of benchmarks/results/.
+"""Write the measured numbers of README, docs and benchmarks/README.md from benchmarks/results/.
 
     python docs/results.py            compare; exit code 1 where a page shows something else
-    python docs/results.py --write    write the tables into the pages
+    python docs/results.py --write    write tables and facts into the pages
     python docs/results.py --list     every name, and the pages that show it
 
 A page asks for a table by two lines, and what stands between them is replaced:
@@ -11,6 +11,12 @@ A page asks for a table by two lines, and what stands between them is replaced:
 
 The names are those of the functions in benchmarks/_tables_engine.py and _tables_estimators.py, and
 NAME_targets for the targets of a benchmark.
+
+A number inside a sentence is a fact, a function in benchmarks/_facts_engine.py or
+_facts_estimators.py.  Its marks stay on one line, and not at its beginning, where Markdown would
+take a comment for the end of the paragraph:
+
+    The path takes <!-- fact:speed_theta -->2.0<!-- /fact --> fits on average.
 """
 
 from __future__ import annotations
@@ -22,8 +28,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benchmarks"))
 
+import _facts_engine  # noqa: E402, F401
+import _facts_estimators  # noqa: E402, F401
 import _tables_engine  # noqa: E402, F401
 import _tables_estimators  # noqa: E402, F401
+from _facts import FACTS  # noqa: E402
 from _tables import TABLES  # noqa: E402
 
 PLACE = re.compile(
@@ -32,10 +41,16 @@ PLACE = re.compile(
     re.M | re.S,
 )
 MARK = re.compile(r"^<!-- /?numbers:([\w-]+) -->$", re.M)
+FACT = re.compile(
+    r"(?P<open><!-- fact:(?P<name>[\w-]+) -->)(?:(?!<!--)[^\n])*(?P<close><!-- /fact -->)"
+)
+FACT_MARK = re.compile(r"<!-- */? *fact\b[^\n>]*>?")
+# Behind nothing but the marks of a list or a quotation a comment is a block of its own.
+FACT_FIRST = re.compile(r"^[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*<!-- fact:([\w-]+) -->", re.M)
 
 
 def pages() -> list[Path]:
-    """Every page that may hold tables."""
+    """Every page that may hold tables and facts."""
     found = [ROOT / "README.md", ROOT / "benchmarks" / "README.md"]
     return found + sorted(
         page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts
@@ -43,7 +58,7 @@ def pages() -> list[Path]:
 
 
 def rendered(text: str, where: str = "the page") -> str:
-    """`text` with every table as it should be."""
+    """`text` with every table and every fact as it should be."""
 
     def filled(place: re.Match[str]) -> str:
         name = place["name"]
@@ -57,7 +72,25 @@ def rendered(text: str, where: str = "the page") -> str:
     for mark in MARK.finditer(text):
         if mark[1] not in paired:
             raise ValueError(f"{where}: <!-- numbers:{mark[1]} --> is not opened and closed")
-    return done
+    return with_facts(done, where)
+
+
+def with_facts(text: str, where: str) -> str:
+    """`text` with every fact as it should be."""
+
+    def filled(place: re.Match[str]) -> str:
+        name = place["name"]
+        if name not in FACTS:
+            raise KeyError(f"{where}: no fact is called {name!r}; there are {', '.join(FACTS)}")
+        return f"{place['open']}{FACTS[name]()}{place['close']}"
+
+    first = FACT_FIRST.search(text)
+    if first:
+        raise ValueError(f"{where}: <!-- fact:{first[1]} --> is at the beginning of a line")
+    left = FACT_MARK.search(FACT.sub("", text))
+    if left:
+        raise ValueError(f"{where}: {left[0]} is not opened and closed on one line")
+    return FACT.sub(filled, text)
 
 
 def out_of_date() -> list[Path]:
@@ -65,20 +98,29 @@ def out_of_date() -> list[Path]:
     return [page for page in pages() if rendered(page.read_text(), page.name) != page.read_text()]
 
 
+def listed() -> list[str]:
+    """Every table and every fact, and the pages that show it; of a fact what it says, too."""
+    texts = {str(page.relative_to(ROOT)): page.read_text() for page in pages()}
+
+    def there(mark: str) -> str:
+        return ", ".join(page for page, text in texts.items() if mark in text) or "-"
+
+    lines = [f"{name:26} {there(f'<!-- numbers:{name} -->')}" for name in TABLES]
+    lines += [f"{name:26} {there(f'<!-- fact:{name} -->')}: {FACTS[name]()}" for name in FACTS]
+    return lines
+
+
 def main() -> int:
     if "--list" in sys.argv[1:]:
-        for name in TABLES:
-            mark = f"<!-- numbers:{name} -->"
-            there = [str(p.relative_to(ROOT)) for p in pages() if mark in p.read_text()]
-            print(f"{name:26} {', '.join(there) or '-'}")
+        print("\n".join(listed()))
         return 0
     old = out_of_date()
     for page in old:
-        print(f"{page.relative_to(ROOT)}: tables are not those of benchmarks/results/")
+        print(f"{page.relative_to(ROOT)}: numbers are not those of benchmarks/results/")
         if "--write" in sys.argv[1:]:
             page.write_text(rendered(page.read_text(), page.name))
     if not old:
-        print("every table is that of benchmarks/results/")
+        print("every table and every fact is that of benchmarks/results/")
     return 1 if old and "--write" not in sys.argv[1:] else 0
 
 

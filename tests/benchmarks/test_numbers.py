@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Behind the tests themselves: some modules share a name.
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "docs")]
 
+import _facts  # noqa: E402
 import _measure  # noqa: E402
 import _tables  # noqa: E402
 import results  # noqa: E402
@@ -50,7 +51,7 @@ def put(folder: Path, **changed: object) -> None:
     (folder / "speed.json").write_text(json.dumps(SPEED | {"run": run}))
 
 
-def test_every_page_shows_the_tables_of_the_results():
+def test_every_page_shows_the_tables_and_facts_of_the_results():
     old = [str(page.relative_to(ROOT)) for page in results.out_of_date()]
     assert old == [], "run: python docs/results.py --write"
 
@@ -105,6 +106,93 @@ def test_every_table_can_be_made():
         assert text.startswith(("|", "*")), name
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows}) <= 1, name
+
+
+# ---------------------------------------------------------------------- inside sentences
+
+
+def fact(name: str, shown: str = "") -> str:
+    return f"<!-- fact:{name} -->{shown}<!-- /fact -->"
+
+
+def test_a_fact_is_written_into_its_sentence(folder):
+    put(folder)
+    page = results.rendered(
+        f"It takes {fact('speed_theta', '7')} fits along θ,\n"
+        f"- about {fact('speed_s_over_theta')} times that along s, {fact('speed_most')}.\n"
+    )
+    assert page == (
+        f"It takes {fact('speed_theta', '4.0')} fits along θ,\n"
+        f"- about {fact('speed_s_over_theta', '8.0')} times that along s, "
+        f"{fact('speed_most', '>32 in the worst case (d, linear, C = 1, along s)')}.\n"
+    )
+    assert results.rendered(page) == page
+
+
+def test_a_fact_that_was_not_measured_says_so(folder):
+    assert results.rendered(f"It takes {fact('speed_theta', '2.0')} fits.") == (
+        f"It takes {fact('speed_theta', '*(not measured yet)*')} fits."
+    )
+    (folder / "speed.json").write_text(json.dumps(SPEED | {"rows": SPEED["rows"][:2]}))
+    _tables.result.cache_clear()
+    assert _facts.FACTS["speed_theta"]() == "4.0"
+    assert _facts.FACTS["speed_s"]() == _facts.MISSING
+
+
+def test_no_fact_fails_on_results_without_rows(folder):
+    for file in FILES:
+        found = json.loads(file.read_text())
+        bare = {k: [] if isinstance(v, list) else v for k, v in found.items() if " | " not in k}
+        new = folder / file.relative_to(ROOT / "benchmarks" / "results")
+        new.parent.mkdir(exist_ok=True)
+        new.write_text(json.dumps(bare))
+    for name, make in _facts.FACTS.items():
+        assert make() == _facts.MISSING, name
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (f"takes {fact('nonsense')} fits", "no fact is called 'nonsense'; there are"),
+        ("takes <!-- fact:speed_s -->3 fits", "fact:speed_s --> is not opened and closed"),
+        ("takes <!-- fact:speed_s -->3\n<!-- /fact --> fits", "not opened and closed on one line"),
+        ("takes 3<!-- /fact --> fits", "/fact --> is not opened and closed"),
+        (f"takes <!-- fact:speed_s -->3 {fact('speed_s')}", "is not opened and closed"),
+        ("takes <!-- fact: speed_s -->3<!-- /fact -->", "is not opened and closed"),
+        (f"takes\n{fact('speed_s')} fits", "speed_s --> is at the beginning of a line"),
+        (f"- takes\n  {fact('speed_s')} fits", "at the beginning of a line"),
+        (f"- {fact('speed_s')} fits", "at the beginning of a line"),
+    ],
+)
+def test_a_fact_that_cannot_be_written_is_an_error(text, error):
+    with pytest.raises((KeyError, ValueError), match=error):
+        results.rendered(text)
+
+
+def test_every_fact_is_short_and_used_by_some_page():
+    text = "".join(page.read_text() for page in results.pages())
+    asked = {place["name"] for place in results.FACT.finditer(text)}
+    assert asked == set(_facts.FACTS)
+    for name, make in _facts.FACTS.items():
+        shown = make()
+        assert re.fullmatch(r"[^\n<>|]{1,120}|>\d[^\n<>|]*", shown), (name, shown)
+        assert "nan" not in shown.split(), name
+
+
+def test_no_ratio_or_time_is_typed_into_a_sentence():
+    """Of what goes stale most often; code, tables, facts and what papers print are left out."""
+    typed = re.compile(
+        r"\d[\d.]*( to [\d.]+)? (times as|(libsvm )?fits\b|of our time|of its time|ms\b|"
+        r"milliseconds|GB\b|MB\b)|\b1/\d+ of (the|our|its) time"
+    )
+    found = []
+    for page in results.pages():
+        if page.parent.name == "benchmarks":
+            continue
+        text = results.FACT.sub("", results.PLACE.sub("", page.read_text()))
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S)
+        found += [f"{page.name}: {place[0]}" for place in typed.finditer(text)]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", ["benchmarks/README.md", "docs/performance.md"])
