@@ -44,7 +44,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", r"[a-z]\w*(\(\))?"),
     ("py:obj", r"\w+_\.\w+(\(\))?"),
-    ("py:obj", r"(sklearn|joblib|distributed|homotopy\.exact).*|LossModel\.unknown"),
+    ("py:obj", r"(sklearn|joblib|distributed).*|LossModel\.unknown"),
     (
         "py:obj",
         "SVC|SVR|NuSVC|OneClassSVM|ElasticNet|GridSearchCV|HuberRegressor|ConvergenceWarning",

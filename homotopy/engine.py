@@ -126,7 +126,7 @@ class Homotopy(Options):
         return self._run(start, progress, callback, keeper, None)[0]
 
     def traced(self, start: Start = None) -> tuple[Path, Run]:
-        """Return the path and the `Run` that produced it (see `PathSequence`)."""
+        """Return the path, and the attempt that traced it with its tracker (see `PathSequence`)."""
         return self._run(start, False, None, None, None)
 
     def resume(
