@@ -57,7 +57,9 @@ def largest(rows: list[Row], key: str) -> list[Row]:
 
 def two(value: float) -> str:
     """Two significant digits, and every digit before the point."""
-    digits = 1 - math.floor(math.log10(abs(value))) if value else 0
+    # (Formatting first: 9.96 has two digits as 10.)
+    rounded = float(f"{value:.1e}")
+    digits = 1 - math.floor(math.log10(abs(rounded))) if rounded else 0
     return f"{value:,.{max(digits, 0)}f}"
 
 

@@ -6,7 +6,7 @@ Rows that repeat, columns of small integers and columns that depend on each othe
 meet a corner at the same point, where who moves and who stays has to be worked out.  Linear
 kernels, intercept, data as in speed.py: a6a (40 % of the rows, 15 % of the labels flipped) along
 theta at three C; GermanNumer (80 %, 30 % flipped) and AustralianCredit (80 %, 5 % flipped) at
-C = 1 along theta and s, with five seeds for the rows taken and the labels flipped.
+C = 1 along theta and s, with ten and five seeds for the rows taken and the labels flipped.
 
 Each row is one whole run, start included, over one fit of libsvm.  Pivots are changes of piece;
 exchanges are those where a coordinate that depends on the active ones takes the place of one of
@@ -47,8 +47,8 @@ Spec = Mapping[str, Any]
 
 @attrs.frozen
 class Cliff:
-    """A data set, how it is used, and the targets for each of its rows: fits of libsvm at
-    most, and seconds at most."""
+    """A data set, how it is used, and the targets for each of its rows with C = 1: most fits of
+    libsvm, and most seconds."""
 
     data: str
     training: float
@@ -65,10 +65,12 @@ class Cliff:
 
 
 CLIFFS = (
-    Cliff("a6a", 0.4, 0.15, (0.1, 1.0, 10.0), ("theta",), seeds=1, fits=3.0),
-    Cliff("GermanNumer", 0.8, 0.3, (1.0,), ("theta", "s"), seeds=5, fits=10.0, seconds=1.0),
+    Cliff("a6a", 0.4, 0.15, (0.1, 1.0, 10.0), ("theta",), seeds=1, fits=4.0),
+    Cliff("GermanNumer", 0.8, 0.3, (1.0,), ("theta", "s"), seeds=10, fits=12.0, seconds=1.0),
     Cliff("AustralianCredit", 0.8, 0.05, (1.0,), ("theta", "s"), seeds=5, fits=10.0, seconds=1.0),
 )
+# The cost whose rows have targets of speed; every row must be complete and certified.
+JUDGED = 1.0
 QUICK = (attrs.evolve(CLIFFS[0], costs=(1.0,)), *(attrs.evolve(c, seeds=1) for c in CLIFFS[1:]))
 
 COUNTS = ("c_steps", "d_steps", "pivots", "exchanges", "slides", "repairs", "late_jumps")
@@ -191,11 +193,11 @@ def check_targets(rows: list[dict[str, Any]]) -> Targets:
             yield label(row), amount, amount.at_most(bound) if amount else None
 
     for cliff in CLIFFS:
-        here = [row for row in rows if row["data"] == cliff.data]
-        fits = f"{cliff.name}: at most {cliff.fits:g} fits of libsvm"
+        here = [row for row in rows if row["data"] == cliff.data and row["C"] == JUDGED]
+        fits = f"{cliff.name}, C = {JUDGED:g}: at most {cliff.fits:g} fits of libsvm"
         targets.check(fits, most("ours/libsvm", cliff.fits, here))
         if cliff.seconds is not None:
-            limit = f"{cliff.name}: within {cliff.seconds:g} s"
+            limit = f"{cliff.name}, C = {JUDGED:g}: within {cliff.seconds:g} s"
             targets.check(limit, most("total", cliff.seconds, here))
     targets.check(
         "every path is traced to its end",

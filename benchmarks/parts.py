@@ -2,10 +2,10 @@
 
     python benchmarks/parts.py [--quick] [--json FILE]
 
-Where a look at all coordinates is dear the tracker looks at some only (`Homotopy(windows=...)`): by
-turn where Q is given by columns, by place where it is given by features.  Generated data as in
-scaling.py (two overlapping Gaussian classes, 15 % of the labels flipped, C = 1, intercept).  Each
-row is the whole run, start included, with windows and without.  The path is the same: as many
+Where it takes long to examine all coordinates, the tracker examines some (`Homotopy(windows=...)`):
+by direction where Q is given by columns, by distance where it is given by features.  Generated data
+as in scaling.py (two overlapping Gaussian classes, 15 % of the labels flipped, C = 1, intercept).
+Each row is the whole run, start included, with windows and without.  The path is the same: as many
 pivots and jumps, the same objective at its end.  There are more steps with windows, since one that
 would leave its window ends there, at no corner.
 """

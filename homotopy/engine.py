@@ -208,7 +208,7 @@ class Homotopy(Options):
             return again.proven_path(start, trouble), again
 
     def _careful(self) -> Homotopy:
-        """Return the same for a second attempt."""
+        """Return the same for a second attempt, without windows."""
         tolerances = self.tracing.careful.applied_to(self.tolerances)
         return attrs.evolve(self, tolerances=tolerances, windows=self.windows.closed())
 

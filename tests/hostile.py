@@ -189,7 +189,9 @@ def _stuck(st: Statement, oracle: Examiner, path: Path, t: float) -> list[int]:
         standing = here if standing is None else standing & here
         if not standing:
             return []
-    return oracle.loose(p, sorted(standing))
+    # In the middle, away from what happens at the ends.
+    middle = Point.of(st, t, path.alpha(t, "after"), _border(path, t, "after"))
+    return oracle.loose(middle, sorted(standing))
 
 
 def _tame(st: Statement, points: Any) -> bool:

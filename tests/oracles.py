@@ -539,8 +539,8 @@ class Examiner:
             top, bottom = p.line.height(j, at), p.line.height(j + 1, at)
             # An alpha between two slopes holds its response, as exactly as rounding lets it.
             within = np.minimum(top - p.alpha, p.alpha - bottom) > 1e-6 * (top - bottom)
-            on_knot |= away <= 1e-7 * np.maximum(np.abs(corner), np.abs(p.u))
-            on_knot |= within & (away <= blur)
+            there = away <= 1e-7 * np.maximum(np.abs(at), np.abs(p.u))
+            on_knot |= np.isfinite(corner) & (there | (within & (away <= blur)))
         rows = np.hstack([_factor(self.problem.Q), np.asarray(self.problem.B, float)])
         length = np.linalg.norm(rows, axis=1)
         rows = rows / np.where(length > 0, length, 1)[:, None]

@@ -119,9 +119,12 @@ class Fork:
     ) -> Frozen:
         """Return the problem with these polylines and rows; the alpha of row `moving` is t."""
         own, frozen = self.path.problem, self._mover.frozen
-        tables = tables.first(own.gram.size + len(added))
+        rows = own.gram.size + len(added)
+        tables = tables.first(rows)
         for row, value in held.items():
-            tables.put(row, 0.0 if row == moving else value)
+            # (Ctrl-C may leave a row that is held and not yet added.)
+            if row < rows:
+                tables.put(row, 0.0 if row == moving else value)
         gram, border = rows_added(own, added) if added else (own.gram, own.border)
         return Frozen(gram, (border, frozen.border_target), tables, frozen.names, moving, span)
 

@@ -234,7 +234,8 @@ class Tableau:
         gap = np.where(dz > 0.0, now.high[absent] - z, z - now.low[absent])
         moving = np.abs(dz) > 0.0
         time = np.full(absent.size, np.inf)
-        with np.errstate(over="ignore"):
+        # (While b slides, a speed may be infinite.)
+        with np.errstate(over="ignore", invalid="ignore"):
             time[moving] = gap[moving] / np.abs(dz[moving])
         return absent[np.argpartition(time, most)[:most]]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from homotopy.compilation import digest, options
+from homotopy.compilation import SHARED, digest
 from homotopy.tracker.records import documented, records
 
 __all__ = ["Lines", "Nodes", "Point", "Swapped", "Walk", "no_nodes", "no_steps", "no_swap"]
@@ -38,7 +38,7 @@ most         whole  most steps of a row
 left         whole  steps until the next pause
 nodes        whole  how many nodes are recorded
 """,
-    f"source_{digest([*PARTS, str(options.__file__)])}",
+    f"source_{digest([*PARTS, *SHARED])}",
 )
 
 

@@ -24,8 +24,8 @@ __all__ = ["FlatSlopes", "OnSegments"]
 class OnSegments:
     """alpha, b and the objective of a path on segment k at t, and the segment that contains t.
 
-    `Path` looks up the segment and returns these values; other rooms, which often know the segment,
-    use them as they are.
+    `Path` looks up the segment and returns these values; other modules, which often know the
+    segment, use them as they are.
     """
 
     path: Path

@@ -17,4 +17,4 @@ def beginning(path: Path, count: int) -> Path:
     # A jump at the very end leads to a segment of length zero.
     reached = segments.start[-1] == end and count > 1
     jumps = tuple(j for j in path.jumps if sign * j.t < sign * end or (reached and j.t == end))
-    return attrs.evolve(path, segments=segments, jumps=jumps, status=Status.FAILED)
+    return attrs.evolve(path, segments=segments, jumps=jumps, status=Status.FAILED, limit=None)

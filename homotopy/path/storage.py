@@ -47,12 +47,16 @@ RECIPE, MOST_RECIPE = "recipe", 1 << 26
 REAL, WHOLE, BYTE = "<f8", "<i8", "|u1"
 
 
+# The type in which an attribute is stored, by its annotation.
+_STORED = {
+    **dict.fromkeys(("Array", "float"), REAL),
+    **dict.fromkeys(("Index", "int", "bool", "str"), WHOLE),
+}
+
+
 def _kinds(record: type[attrs.AttrsInstance]) -> dict[str, str]:
-    """Return the type in which each attribute is stored, by how it is annotated."""
-    return {
-        one.name: REAL if str(one.type) in ("Array", "float") else WHOLE
-        for one in attrs.fields(record)
-    }
+    """Return the type in which each attribute is stored."""
+    return {one.name: _STORED[str(one.type)] for one in attrs.fields(record)}
 
 
 _SEGMENTS = _kinds(Segments)
@@ -109,7 +113,7 @@ def members_of(path: Path, mark: Fingerprint) -> dict[str, npt.NDArray[Any]]:
         "counts": path.counts,
         "fingerprint": mark.digest,
     }
-    if path.limit is not None:
+    if path.status is Status.LIMIT and path.limit is not None:
         header[_LIMIT] = path.limit
     arrays: dict[str, Any] = {name: getattr(path.segments, name) for name in _SEGMENTS}
     flips = [jump.flipped for jump in path.jumps]
@@ -160,7 +164,10 @@ def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossMod
         _check_partition(arrays, problem)
         _check_jumps(arrays, span, problem)
         counts = _counts(header["counts"])
-        _require(_LIMIT not in header or status is Status.LIMIT, "a limit, but another status")
+        _require(
+            _LIMIT not in header or status is Status.LIMIT,
+            "a limit, but it did not stop the trace",
+        )
     return kind(
         model=model,
         segments=Segments(**{name: arrays[name] for name in _SEGMENTS}),

@@ -166,7 +166,7 @@ class Content:
                 for name, values in table.curves.items()
             }
             points = sum(end.size for many in kept.values() for end in many)
-            if points <= sizes.points or tol > sizes.thinnest:
+            if points <= sizes.points or tol > sizes.most_error:
                 break
             tol *= 2.0
         return {

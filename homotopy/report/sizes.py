@@ -30,10 +30,10 @@ class PageSizes:
     top: int = 200
     # Accepted error of a curve in the table, as a fraction of its range: too small to see.
     thin: float = 2e-3
-    # Most points of all curves in the table.  If there are more, the accepted error is doubled, as
-    # long as it does not exceed this fraction.
+    # Most points of all curves in the table.  If there are more, the accepted error is doubled
+    # until it exceeds this fraction.
     points: int = 120_000
-    thinnest: float = 0.1
+    most_error: float = 0.1
     # A change below this fraction of a curve's size is rounding.
     rounding: float = 1e-12
     # Most coordinates named at one jump, and at all jumps together.

@@ -136,7 +136,7 @@ class FirstPoint:
         if solved:
             if tracker.sizes.strain > self.tolerances.quick:
                 return False
-            # (Always: ten correct digits are not enough.)
+            # Sharpen even a point that passes: ten correct digits are not enough.
             tracker.sharpen()
         if not tracker.off <= tol.repair:
             return False

@@ -1,4 +1,4 @@
-"""What can be chosen about a trace."""
+"""The options of a trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from homotopy.conditional import ConditionalSolver, osqp_solver
 from homotopy.errors import ModelError
 from homotopy.model import LossModel
-from homotopy.tracing.tolerances import TraceTolerances
+from homotopy.tracing.tolerances import Clocks, TraceTolerances
 from homotopy.tracker import Tolerances, Windows
 from homotopy.tracker.tolerances import Pauses, flattened
 
@@ -53,12 +53,12 @@ class Options:
 
     def described(self) -> dict[str, Any]:
         """Return what a path depends on besides the model, by name, as JSON will return it (limits
-        do not matter, and pauses do not change the arithmetic)."""
+        do not matter, and clocks do not change the arithmetic)."""
         solver: Any = self.solver
         name = getattr(solver, "__qualname__", type(solver).__qualname__)
         said = {"d_step": self.d_step, "solver": f"{solver.__module__}.{name}"}
-        pauses = {field.name for field in attrs.fields(Pauses)}
+        clocks = {field.name for kind in (Pauses, Clocks) for field in attrs.fields(kind)}
         for group in ("tolerances", "windows", "tracing"):
             values = flattened(getattr(self, group))
-            said |= {f"{group}.{key}": value for key, value in values.items() if key not in pauses}
+            said |= {f"{group}.{key}": value for key, value in values.items() if key not in clocks}
         return said

@@ -42,8 +42,8 @@ class Sides:
     def at(self, u: Array, near: Array, corner: Array, ahead: Array) -> Sides:
         """Return the branches on which the responses are.
 
-        A response within `near` of a corner goes to the side the corner leaves (`ahead` is its
-        rate); at a fixed corner it keeps its side.
+        A response within `near` of a corner is put on the side from which the corner moves away
+        (`ahead` is its rate); at a fixed corner it keeps its side.
         """
         beyond = self.first[:, None] > np.arange(corner.shape[1])
         on_it = np.abs(u[:, None] - corner) <= near[:, None]

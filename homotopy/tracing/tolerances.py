@@ -9,8 +9,9 @@ from homotopy.tracker import Tolerances
 
 @attrs.frozen(kw_only=True)
 class SecondAttempt:
-    """How a second attempt differs from the first: fields of `homotopy.tracker.Tolerances` and of
-    the objects in it.  Everything is recomputed after every step."""
+    """How a second attempt differs from the first, beside having no windows: fields of
+    `homotopy.tracker.Tolerances` and of the objects in it.  Everything is recomputed after every
+    step."""
 
     cancelled: float = 1e3
     little_border: float = 0.0
@@ -31,13 +32,24 @@ class SecondAttempt:
 
 
 @attrs.frozen(kw_only=True)
-class TraceTolerances:
-    """When a path is checked, how jumps are recovered, how long a second attempt may take."""
+class Clocks:
+    """What is measured in seconds; the path does not depend on it."""
 
     # The time limit of a second attempt: this many times the first one, plus this many seconds.
     again: float = 3.0
     at_least: float = 1.0
-    # What else is different in a second attempt.
+    # Seconds between two calls of a callback while there is nothing new.
+    beat: float = 0.1
+    # Seconds within which a trace that writes checkpoints should reach a pause after a stop was
+    # requested.
+    grace: float = 1.0
+
+
+@attrs.frozen(kw_only=True)
+class TraceTolerances(Clocks):
+    """When a path is checked, how jumps are recovered, how long a second attempt may take."""
+
+    # How the tolerances of a second attempt differ.
     careful: SecondAttempt = SecondAttempt()
     # A rise of the objective at a jump by no more than this fraction is rounding.
     level: float = 1e-10
@@ -74,11 +86,6 @@ class TraceTolerances:
     at_corner: float = 1e-6
     # A response within this fraction of its size of a corner is on it.
     on_corner: float = 1e-10
-    # Seconds between two calls of a callback while there is nothing new.
-    beat: float = 0.1
-    # Seconds within which a trace that writes checkpoints should reach a pause after a stop was
-    # requested.
-    grace: float = 1.0
 
     def is_small(self, n: int, segments: int) -> bool:
         """Whether the certificate costs next to nothing."""

@@ -38,7 +38,7 @@ def corner_now(core, i, j):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def corner_rate(core, i, j):  # type: ignore[no-untyped-def]
-    """Return its rate on the present route."""
+    """Return the rate of corner j of coordinate i on the present route."""
     polylines, coords, route = core.polylines, core.coords, core.route
     return polylines.corner[i, j].rate * route.dt + coords.fence[i].shift * route.dmu
 
@@ -101,7 +101,7 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
-    """Return the same for alpha_i, which moves at `rate`, and the end of its knot."""
+    """Return how close to the end of its knot alpha_i, which moves at `rate`, counts as there."""
     coords, sizes, system, tol = core.coords, core.sizes, core.system, core.tol
     fence, status = coords.fence[i], coords.status[i]
     unit = status.height
@@ -161,7 +161,7 @@ def set_slanted_u(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def update_slanted_u(core):  # type: ignore[no-untyped-def]
-    """Do the same for all on slanted pieces, after u has moved."""
+    """Set u of all coordinates on slanted pieces, after u has moved; they are in the factor."""
     coords, active, fixed, system = core.coords, core.active, core.fixed, core.system
     if fixed.slanted:
         for k in range(system.actives):
@@ -171,12 +171,16 @@ def update_slanted_u(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def reset_slanted_u(core):  # type: ignore[no-untyped-def]
-    """Do the same after u has been recomputed: `miss` begins at 0."""
-    coords, active, fixed, system = core.coords, core.active, core.fixed, core.system
-    if fixed.slanted:
-        for k in range(system.actives):
-            coords.status[active.index[k]].miss = 0.0
-        update_slanted_u(core)
+    """Set u of all coordinates on slanted pieces, after u has been recomputed: `miss` begins at 0.
+
+    The factor may be out of date, so all coordinates are visited.
+    """
+    coords = core.coords
+    if core.fixed.slanted:
+        for i in range(coords.u.size):
+            coords.status[i].miss = 0.0
+            if coords.status[i].bend > 0.0:
+                set_slanted_u(core, i)
 
 
 @njit(**PART)

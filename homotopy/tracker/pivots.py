@@ -86,8 +86,8 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def drift_or_fail(core, i):  # type: ignore[no-untyped-def]
-    """Ignore the corners of coordinate i, which nothing can stop, if it is too slow to matter; else
-    return `UNBOUNDED`.
+    """Nothing can stop coordinate i.  If it is too slow to matter, ignore its corners; else return
+    `UNBOUNDED`.
 
     Walls that meet in a single point admit no motion at all; an apparent speed there is rounding.
     """

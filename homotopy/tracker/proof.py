@@ -315,7 +315,7 @@ def absorb_dropped(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def correct(core, everywhere):  # type: ignore[no-untyped-def]
-    """Do the same with pivots: an alpha that the change takes out of its knot leaves it.
+    """Correct the point with pivots: an alpha that the change takes out of its knot leaves it.
 
     Each pivot needs u on A alone, and where knots have shrunk to a point there are hundreds: u
     follows `everywhere` only if the caller does not recompute it.

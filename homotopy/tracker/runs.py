@@ -140,7 +140,7 @@ class Runs(Routes):
     def _held(self) -> Index:
         """Return the rows that must stay stored: active, about to flip, or needed by a window."""
         scope = self.scope
-        # (The flips are coded by 2, except while coordinates are factored.)
+        # (Flips are encoded as 2 i + side, except while coordinates are factored.)
         flips = self.motion.flips[: self.jumping.flips]
         held = [self.active_index, flips // 2, flips]
         if scope.window == state.BY_DIRECTION:

@@ -36,13 +36,13 @@ def corner_sizes(corner, status, work, t, otherwise):  # type: ignore[no-untyped
             at, moved = corner[i, j].at, 0.0
             if corner[i, j].rate != 0.0:
                 moved = corner[i, j].rate * t
-            size, coords = abs(at) + abs(moved), at + moved
+            size, place = abs(at) + abs(moved), at + moved
             nearest = min(nearest, size)
             if 0.0 < size < least:
                 least = size
-            if 0.0 < coords - before < apart:
-                apart = coords - before
-            before = coords
+            if 0.0 < place - before < apart:
+                apart = place - before
+            before = place
         status[i].apart, status[i].nearest = apart, nearest if nearest < np.inf else 0.0
         status[i].usual = least
         if least < np.inf:

@@ -234,7 +234,7 @@ sum2         real   its coefficient of t^2
 phase        whole  the phase of the trace (ON_WAY ...)
 pressing     whole  how many coordinates pressed on the jump at first
 asked        whole  whether the model has chosen the flips
-method       whole  how it is to be crossed (`homotopy.path.jump_record.METHODS`, 0: here)
+method       whole  how it is to be crossed (`homotopy.path.jump_record.METHODS`, 0: homotopy)
 may_leave    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
 solved_by    whole  how it was crossed (`homotopy.path.jump_record.METHODS`)
 rounds       whole  rounds of flips so far

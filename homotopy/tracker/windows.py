@@ -53,7 +53,7 @@ __all__ = [
 
 @njit(**PART)
 def examine_all(core):  # type: ignore[no-untyped-def]
-    """Examine all coordinates; their u must be up to date."""
+    """Examine all coordinates, whose u is up to date or about to be recomputed."""
     coords, system, event, scope = core.coords, core.system, core.event, core.scope
     for i in range(coords.u.size):
         coords.near[i] = i

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from toys import Toy, certified
 
 from homotopy import DenseGram, Homotopy, Knot, LinearGram, LossModel, Slope
 from homotopy.model import Problem
@@ -108,6 +109,26 @@ def test_the_yardstick_has_no_unit(rng, scale):
     for error, seen in ((1e-6, True), (4e-16, False)):
         tracker.alpha[:] = kept
         tracker.alpha[largest] *= 1.0 + error
+        tracker.refresh()
+        assert (tracker.off > 1.0) == seen
+
+
+def test_what_is_off_on_slanted_pieces_is_seen_without_a_factor(rng):
+    """A start given by the user is measured before there is a factor."""
+    X, y = rng.standard_normal((8, 3)), rng.standard_normal(8)
+
+    def pieces(t):
+        return Slope("in", y + t, curvature=1.0), Knot("k", y + t), Slope("out", 0.0)
+
+    model = Toy(LinearGram(X), (0.0, 1.0), pieces)
+    path = certified(model)
+    tracker, snap = Tracker(path.problem), path.problem.polylines.at(0.0)
+    for error, seen in ((0.0, False), (1e-6, True)):
+        tracker.set_guess(path.alpha(0.0) * (1.0 + error), np.empty(0), (0.0, 1.0))
+        tracker.assign(snap, *snap.branches(tracker.u))
+        tracker.load_model(0.0, 1.0)
+        tracker.head_along(0.0)
+        assert tracker.system.actives == 0
         tracker.refresh()
         assert (tracker.off > 1.0) == seen
 

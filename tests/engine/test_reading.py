@@ -168,13 +168,16 @@ def test_functions_that_are_refused(f, of, message):
 def test_a_trace_that_stops_at_a_zero(hinge, of):
     rows = {"alpha": 7, "response": 7, "border": 0, "solution": 7}
 
-    def level(t):
+    def levels(t, side):
         found = {"border": hinge.border_multipliers, "response": hinge.response}
-        return found.get(of, hinge.alpha)(t)[rows[of]]
+        return found.get(of, hinge.alpha)(t, side)[:, rows[of]]
 
-    start, stop = hinge.traced
-    middle = level(start + 0.4 * (stop - start))
-    if middle == level(start):
+    # In the middle of the segment on which it changes most.
+    breaks = hinge.breakpoints
+    first, last = levels(breaks[:-1], "after"), levels(breaks[1:], "before")
+    steepest = int(np.argmax(np.abs(last - first)))
+    middle = 0.5 * (first[steepest] + last[steepest])
+    if first[steepest] == last[steepest]:
         middle += 1e-3
 
     def f(x):

@@ -227,6 +227,31 @@ def test_a_leg_with_corners_out_of_order_is_refused() -> None:
         sequence.trace(Toy(gram, (0.0, 1.0), pieces(-1.0)))
 
 
+def test_a_slope_that_begins_to_bend_is_not_gone_on_from() -> None:
+    """Its coordinate is not in the factor, and its equation does not hold."""
+    gram, level = LinearGram([[1.0, 0.3], [0.2, 1.0], [0.5, 0.5]]), np.array([1.0, 2.0, 3.0])
+
+    def leg(first: Array, bend: list[float]) -> Toy:
+        bends = np.array(bend)
+        return Toy(
+            gram,
+            (0.0, 1.0),
+            lambda t: (
+                Slope("in", first + t, curvature=bends),
+                Knot("k", 50.0),
+                Slope("out", -100.0),
+            ),
+        )
+
+    bent = leg(level + 1.0, [1.0, 1.0, 0.5])
+    sequence = PathSequence()
+    sequence.trace(leg(level, [0.0, 1.0, 0.5]))
+    path = sequence.trace(bent)
+    assert path.certify().ok
+    for t in (0.0, 1.0):
+        assert path.alpha(t) == pytest.approx(certified(bent).alpha(t), abs=1e-12)
+
+
 def test_options_are_those_of_a_trace() -> None:
     model = legs(9, 6, 1, features=False, border=False, whole=False)[0]
     with pytest.raises(TypeError):

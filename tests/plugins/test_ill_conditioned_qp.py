@@ -124,7 +124,7 @@ def test_without_far_directions_the_stated_program_tells(monkeypatch: pytest.Mon
     monkeypatch.setattr(ParametricQP, "residuals", LossModel.residuals)
     path = Homotopy(program.model()).trace()
     assert path.certify().ok
-    assert max(program.wrong(path, t) for t in PLACES.tolist()) > 1e-5
+    assert max(program.wrong(path, t) for t in PLACES.tolist()) > 1e-6
     monkeypatch.undo()
     certificate = path.certify()
     failed = {check.name for check in certificate.checks if not check.ok}

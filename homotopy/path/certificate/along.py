@@ -39,7 +39,7 @@ class Position(NamedTuple):
 class Rows(NamedTuple):
     """The output: alpha, one row per point; for each place the named pieces, its row of alpha
     (`base`), whether alpha equals that of the previous place, and whether a coordinate changes
-    branch tposition."""
+    branch there."""
 
     alpha: Any
     named: Any
