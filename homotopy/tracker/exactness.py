@@ -172,7 +172,7 @@ class Exactness(Factoring):
         most = int(least * np.clip(self.u.size / patience.usual_n, 1.0, patience.stretch))
         if self._phi is not None:
             # Windows by distance recompute w and u whenever they end.
-            most = max(most, self.u.size // patience.per_look)
+            most = max(most, self.u.size // patience.per_step)
         return int(np.clip(patience.recomputing * moved, least, most))
 
     def load_model(self, start: float, stop: float) -> None:

@@ -360,11 +360,11 @@ def follow(core):  # type: ignore[no-untyped-def]
         if event.dropped:
             absorb_dropped(core)
             continue
-        if cursor.due == 0 and not route.settling and event.looks < tol.looks:
+        if cursor.due == 0 and not route.settling and event.recomputed < tol.recomputations:
             # The turn has moved u: recompute it before continuing.
-            event.looks += 1
+            event.recomputed += 1
             return REPAIR
-        event.looks = 0
+        event.recomputed = 0
         if not system.rated:
             all_rates(core)
         if not route.pin and stays_on_jump(core):

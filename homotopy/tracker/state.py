@@ -222,7 +222,7 @@ moved_here   whole  whether they have moved the point
 point        whole  a number for the present point
 stay_number  whole  a number for the present stay on jump corners
 ignored      whole  how many coordinates have their corners ignored
-looks        whole  recomputations of u at this point
+recomputed   whole  recomputations of u at this point
 dropped      whole  whether an alpha that left its knot was not at the end of it
 touched      whole  how many changed piece since the path was left
 """)

@@ -203,13 +203,13 @@ class Patience:
     usual_n, stretch : float
         With n > `usual_n` coordinates, u is recomputed after `refresh` to `refresh * n / usual_n`
         steps, but after at most `stretch * refresh`.
-    per_look : int
-        With features, also allow one step for every `per_look` coordinates.
+    per_step : int
+        With features, also allow one step for every `per_step` coordinates.
     recomputing : float
         A recomputation costs this many steps, times the number of nonzero alphas per active one.
     fallen, often : float, int
         Once the alphas have shrunk by the factor `fallen`, u is recomputed after `often` steps.
-    looks : int
+    recomputations : int
         Recomputations of u at one point before the path continues regardless.
     corrections : int
         Consecutive corrections of a point; each must halve its error.
@@ -246,11 +246,11 @@ class Patience:
     refresh: int = 200
     usual_n: float = 250.0
     stretch: float = 8.0
-    per_look: int = 8
+    per_step: int = 8
     recomputing: float = 10.0
     fallen: float = 10.0
     often: int = 20
-    looks: int = 3
+    recomputations: int = 3
     corrections: int = 4
     solutions: int = 4
     sharpenings: int = 6
@@ -396,7 +396,7 @@ class Windows:
         A product with the active rows is worth avoiding above this many multiplications.
     wide : int
         The same for a product with all features.
-    look : float
+    overhead : float
         The overhead of examining all features, in multiplications.
     ahead : int
         Corners met at the present speeds before the horizon.
@@ -426,7 +426,7 @@ class Windows:
     heavy_across: int = 60_000
     heavy_along: int = 40_000
     wide: int = 60_000
-    look: float = 1.4e6
+    overhead: float = 1.4e6
     ahead: int = 24
     fewest: int = 96
     fewest_on_features: int = 512

@@ -410,7 +410,7 @@ def open_by_distance(core):  # type: ignore[no-untyped-def]
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = coords.u.size, motion.w.size
     # Examining all costs as much as this many coordinates; the steps should cost no less.
-    cost = opt.each * n + opt.look / max(width, 1)
+    cost = opt.each * n + opt.overhead / max(width, 1)
     gone = (cursor.steps - scope.steps_all) * scope.wanted
     if gone < 0.5 * cost:
         scope.wanted = min(2 * scope.wanted, n)
