@@ -105,7 +105,7 @@ class Run:
             trouble = Unproven(f"the path traced to {place} cannot be proven", kept)
         if earlier is None:
             raise trouble
-        raise declined(self.tracker, self.start, earlier, trouble)
+        raise declined(self.tracker, self.start, self.options.tracing, earlier, trouble)
 
     def _drowned(self) -> bool:
         """Whether responses are pure rounding error: then no part of the path is proven."""

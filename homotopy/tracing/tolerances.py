@@ -72,6 +72,10 @@ class TraceTolerances(Clocks):
     # There is no doubt if the duality gap is at most this fraction of ``|w|^2 / 2``, a part of what
     # the certificate compares it with: a tenth of what the certificate allows.
     gap: float = 1e-9
+    # If no optimum was found, linear programs with at most this many numbers look for one, this
+    # fraction of the rest of the span later.
+    later: float = 1e-3
+    numbers: int = 4_000_000
     # A span shorter than this fraction of its ends is empty.
     empty: float = 1e-11
     # Jumps crossed late within this fraction of the span count as one.

@@ -11,6 +11,7 @@ from homotopy.errors import TraceError
 from homotopy.model.polyline import is_free
 from homotopy.path import Path, Status
 from homotopy.path.certificate import held_at_end, holds, proven_part
+from homotopy.tracing.existence import has_optimum
 from homotopy.tracing.tolerances import TraceTolerances
 from homotopy.tracker import Failure, Kind, Tracker
 
@@ -86,7 +87,9 @@ def _climbs(path: Path, level: float) -> bool:
     )
 
 
-def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
+def declined(
+    tracker: Tracker, start: float, tolerances: TraceTolerances, *attempts: Unproven
+) -> TraceError:
     """Return the error for the user: what is proven, and why no more."""
     troubles = [attempt.trouble() for attempt in attempts]
     proven = [trouble.proven for trouble in troubles if trouble.proven is not None]
@@ -97,10 +100,19 @@ def declined(tracker: Tracker, start: float, *attempts: Unproven) -> TraceError:
         why = problem.model.no_optimum(start if path is None else path.traced[1])
     # A claim that no optimum exists needs both attempts, or the model, to confirm it.
     trouble = min(troubles, key=lambda trouble: trouble.no_optimum)
-    message = trouble.message
+    message, claimed = trouble.message, trouble.no_optimum
     if why is not None:
         message, status = f"{type(problem.model).__name__}: {why}", Status.NO_OPTIMUM
-    elif not trouble.no_optimum:
+    elif claimed:
+        stopped = _stopping_point(tracker, start).t
+        later = stopped + tolerances.later * (problem.stop - stopped)
+        if has_optimum(problem, start if path is None else later, tolerances.numbers):
+            name, claimed = problem.model.parameter, False
+            message = (
+                f"the path could not be continued beyond {name}={stopped:.17g}, although linear "
+                "programs say that there is an optimum"
+            )
+    if why is None and not claimed:
         last = None if path is None else _last_point(tracker, path)
         cause = cause_of_trouble(problem, _stopping_point(tracker, start), last)
         message = f"{message}: {cause}"

@@ -1,0 +1,93 @@
+"""Where there is an optimum: linear programs beside what is known, and what an error claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from toys import LinearProgram, Toy
+
+from homotopy import Affine, DenseGram, Gram, Homotopy, Jump, Knot, LinearGram, Slope, TraceError
+from homotopy.model import Problem
+from homotopy.testing import hostile_problem
+from homotopy.tracing.existence import has_optimum
+
+MANY = 10**6
+
+
+def found(model, *places):
+    problem = Problem.compile(model)
+    return [has_optimum(problem, t, MANY) for t in places]
+
+
+def test_a_border_that_can_be_balanced_up_to_2():
+    model = Toy(
+        np.eye(2),
+        (0.0, 3.0),
+        lambda t: (Slope("full", 1.0), Knot("held", 0.0), Slope("none", 0.0)),
+        border=np.ones((2, 1)),
+        target=Affine.parameter(),
+    )
+    assert found(model, 0.0, 1.99, 2.0, 2.01, 3.0) == [True, True, True, False, False]
+
+
+def test_a_slope_that_bends_has_no_end():
+    model = Toy(
+        np.eye(2),
+        (0.0, 3.0),
+        lambda t: (Slope("in", 1.0, curvature=1.0), Knot("held", 0.0), Slope("none", 0.0)),
+        border=np.ones((2, 1)),
+        target=Affine.parameter(),
+    )
+    assert found(model, 0.0, 3.0) == [True, True]
+
+
+WALLS = np.array([[1.0], [1.0], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    "gram", [DenseGram(WALLS @ WALLS.T), LinearGram(WALLS), LinearGram(sp.csr_array(WALLS))]
+)
+@pytest.mark.parametrize("far", [-np.inf, 5.0])
+def test_walls_that_meet_at_2(gram: Gram, far: float):
+    # w >= t, w >= -9 and w <= 2; a corner at -infinity changes nothing.
+    low = np.array([0.0, -9.0, -2.0])
+
+    def pieces(t):
+        return (
+            Slope("beyond", np.inf),
+            Knot("far", np.minimum(far, low - 1e3)),
+            Slope("wall", np.inf),
+            Knot("on", t * np.array([1.0, 0.0, 0.0]) + low),
+            Slope("free", 0.0),
+        )
+
+    if np.isfinite(far):
+        model = Toy(gram, (0.0, 3.0), lambda t: pieces(t)[2:])
+    else:
+        model = Toy(gram, (0.0, 3.0), pieces)
+    assert found(model, 0.0, 1.99, 2.01) == [True, True, False]
+
+
+def test_a_linear_program_has_one_while_its_constraints_leave_room():
+    # max cost'x over x, y >= 0, x + y <= 1 - t.
+    A = np.array([[-1.0, 0], [0, -1], [1, 1]])
+    model = LinearProgram(A, ([0.0, 0, 1], [0.0, 0, -1]), ([1.0, -2], [0.0, 0.0]), (0.0, 2.0))
+    assert found(model, 0.0, 0.99, 1.01) == [True, True, False]
+
+
+def test_what_is_not_convex_or_too_large_is_left_open():
+    pieces = lambda t: (Slope("a", 0.0), Jump(t), Slope("b", 1.0), Knot("k", 9.0), Slope("c", 0.0))  # noqa: E731
+    assert found(Toy(np.eye(2), (0.0, 1.0), pieces), 0.5) == [False]
+    model = Toy(np.eye(2), (0.0, 1.0), lambda t: (Slope("a", np.inf), Knot("k", t), Slope("b", 0)))
+    problem = Problem.compile(model)
+    assert has_optimum(problem, 0.5, 4)
+    assert not has_optimum(problem, 0.5, 3)
+    assert not has_optimum(problem, np.inf, MANY)
+
+
+@pytest.mark.parametrize("seed", [301568, 304022])
+def test_a_trace_that_finds_no_optimum_where_there_is_one_says_so(seed):
+    """Linear programs in units so different that the tracker loses its way."""
+    with pytest.raises(TraceError, match="although linear programs say that there is an optimum"):
+        Homotopy(hostile_problem(seed).model).trace()
