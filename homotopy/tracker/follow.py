@@ -11,7 +11,16 @@ import numpy as np
 from numba import njit
 
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.nearness import gaps_of, near_a_of, near_of, slanted_u, still_alpha, still_of
+from homotopy.tracker.nearness import (
+    gaps_of,
+    near_a_of,
+    near_of,
+    slanted_u,
+    slope_rate,
+    slope_value,
+    still_alpha,
+    still_of,
+)
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import restore_corners, slack_of
 from homotopy.tracker.proof import absorb_dropped, off_course, refine_or_ask
@@ -55,6 +64,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
     coords, route, scope = core.coords, core.route, core.scope
     best, per_left = np.inf, 2.0 / abs(route.stop - route.tau)
     u, du, near, sign, dt, t = coords.u, coords.du, coords.near, route.sign, route.dt, route.t
+    slanted = core.fixed.slanted
     for k in range(scope.examined):
         i = near[k]
         fence = coords.fence[i]
@@ -70,13 +80,39 @@ def first_corner(core):  # type: ignore[no-untyped-def]
             still = per_left * near_of(core, i) + still_of(core, i)
             if speed > still:
                 best = max(gap, 0.0) / speed
+                if slanted and coords.status[i].bend > 0.0:
+                    best = length_of_slant(core, i, gap == over, best)
         if min(up, down) > 0.0:
             # Both corners approach: the piece narrows.
             gap, speed = (under, down) if down <= up else (over, up)
             still = per_left * near_of(core, i) + still_of(core, i)
             if speed > still and gap < best * speed:
                 best = max(gap, 0.0) / speed
+                if slanted and coords.status[i].bend > 0.0:
+                    best = length_of_slant(core, i, gap == over, best)
     return best
+
+
+@njit(**PART)
+def length_of_slant(core, i, upwards, length):  # type: ignore[no-untyped-def]
+    """Return the length of step after which coordinate i leaves its slanted piece; in u: `length`.
+
+    If the piece bends much, u_i hardly moves on it, and the distance of u_i from the corner is a
+    difference of numbers that agree in most digits.  That of alpha from the next slope is not.
+    """
+    coords, route, tol = core.coords, core.route, core.tol
+    status, polylines = coords.status[i], core.polylines
+    j = status.piece // 2
+    k = j + 1 if upwards else j - 1
+    if not 0 <= k <= polylines.corner.shape[1] or polylines.slope[i, k].bend > 0.0:
+        return length
+    gap = coords.alpha[i] - slope_value(core, i, k, 0.0)
+    speed = route.sign * (slope_rate(core, i, k) - core.active.rate[status.place])
+    # Only if no step is between the two: alpha must reach the next slope where u meets the corner.
+    rounding = tol.alpha_blur * EPS * abs(slope_value(core, i, j, 0.0))
+    if speed == 0.0 or abs(gap - speed * length) > rounding:
+        return length
+    return max(gap / speed, 0.0)
 
 
 @njit(**PART)

@@ -78,6 +78,7 @@ MENDED = {
     "a first point balanced to ten digits, with features along the border": 213050,
     "a first point by one solve where rounding is a tenth of a response": 214143,
     "rows hold another on its jump, each off its own knot by rounding": 227007,
+    "slanted pieces on which u moves by a part in 1e11: events were late": 309829,
 }
 # Those that depend on the last bits of sums: declined with the BLAS of NumPy 1.
 BY_LAST_BITS = {744, 343}
@@ -95,6 +96,7 @@ REFUSED = {
     "a response that is rounding, and an intercept of 1e16": 15527,
     "both ends of a segment right on different slanted pieces, and all between them off": 201909,
     "rows of a kernel dependent to 100 eps take turns, which moves w by the root of that": 226141,
+    "b takes up the rounding of a row of 1e-8: others were allowed it as well": 318192,
 }
 
 

@@ -110,8 +110,9 @@ def _responses(point):  # type: ignore[no-untyped-def]
     |alpha| |phi|, the largest corner terms per unit of |phi|, and whether all are finite."""
     line, known, border, named = point.line, point.known, point.border, point.named
     alpha, b, w, u, sums = point.alpha, point.b, point.w, point.u, point.sums
-    corner = point.spare[TERMS]
+    corner, spread = point.spare[TERMS], point.spare[OTHER]
     count, found, weight, apiece, numbers = 0, border.shape[1] > 0, 0.0, 0.0, True
+    held = 0
     sums[:] = 0.0
     for i in range(alpha.size):
         total = w[i]
@@ -129,10 +130,19 @@ def _responses(point):  # type: ignore[no-untyped-def]
             corner[i] = on.corner_terms(line, j, i)
             count += 1
             if known[LENGTH, i] > 0.0:
-                apiece = max(apiece, corner[i] / known[LENGTH, i])
+                ratio = corner[i] / known[LENGTH, i]
+                if known[SHARE_OF_B, i] > 0.0:
+                    spread[held] = ratio
+                    held += 1
+                else:
+                    apiece = max(apiece, ratio)
         else:
             found = found or line.bends[j, i] > 0.0
             corner[i] = on.end_terms(line, j, i, total)
+    # b takes up the rounding of as many equations as it has entries: those of the shortest rows.
+    last = held - 1 - np.int64(point.how.rank_of_b)
+    if last >= 0:
+        apiece = max(apiece, smallest(spread[:held], last))
     return count, found or count > 0, weight, apiece, numbers
 
 

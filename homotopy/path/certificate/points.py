@@ -226,6 +226,7 @@ class Points:
             sums=np.empty((4, columns)),
         )
         how = {"slack": slack, "strict": known.strict, "declared": origin is not None}
+        how |= {"rank_of_b": known.rank_of_b}
         loops.examine(given, found, settings(known.tolerances, loops.SOURCE, **how))
         if origin is None and declared.model.unknown != "alpha":
             absolute = found.answers[:, loops.UNKNOWN] == 0.0

@@ -51,8 +51,8 @@ class Known:
     `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
     if w and b should be 0, their rounding is that of such numbers; but beside a corner that stays
     at 0 no more than what the largest alphas add up to.  `spanned` is `largest` with the
-    visited slopes taken over the whole span.  `strict` makes no allowance for the rounding that one
-    equation causes in the others.
+    visited slopes taken over the whole span.  `rank_of_b` is how many equations b can satisfy.
+    `strict` makes no allowance for the rounding that one equation causes in the others.
     """
 
     path: Path
@@ -60,6 +60,7 @@ class Known:
     border: Array
     table: Array
     tolerances: CertificateTolerances
+    rank_of_b: int
     strict: bool = False
 
     @classmethod
@@ -77,7 +78,12 @@ class Known:
         corner = _smallest_corner(declared, np.array(path.traced), length * (length @ largest))
         own, travelled = inner * largest, np.abs(border) @ b
         table = np.stack([length, inner, share, largest, own, travelled, corner, spanned])
-        return cls(path, declared, fixed(border), fixed(table), tolerances, strict)
+        rank = (
+            int(np.linalg.matrix_rank(border / np.where(rows > 0.0, rows, 1.0)[:, None]))
+            if border.size
+            else 0
+        )
+        return cls(path, declared, fixed(border), fixed(table), tolerances, rank, strict)
 
 
 def _largest_alphas(path: Path) -> tuple[Array, Array]:
