@@ -81,7 +81,7 @@ class FirstPoint:
             # Everything that b moves is now on a flat slope, so nothing remains to be settled.
             tracker.assign(snap, *snap.branches(tracker.u))
             tracker.use(tracker.polylines)
-            tracker.rebuild(tracker.tolerances.independence.well)
+            tracker.rebuild(tracker.tolerances.independence.least_in_guess)
         ends = problem.start, problem.stop
         if not np.isfinite(problem.start):
             ends = self._finite_span()
@@ -129,7 +129,7 @@ class FirstPoint:
         tracker.use(tracker.model_polylines)
         tracker.head_along(problem.start)
         if solved:
-            tracker.rebuild(tol.independence.well)
+            tracker.rebuild(tol.independence.least_in_guess)
             if tracker.system.dependents:
                 return False
         tracker.refresh()
@@ -141,7 +141,7 @@ class FirstPoint:
         if not tracker.off <= tol.repair:
             return False
         if not solved:
-            tracker.rebuild(tol.independence.well)
+            tracker.rebuild(tol.independence.least_in_guess)
         return True
 
     def _settled(self, guess: Guess) -> Guess:

@@ -37,7 +37,7 @@ class Jumps:
         # Consecutive jumps at one t that the homotopy could not cross.
         self.recovered, self.recovered_at = 0, np.nan
         self.ridge: tuple[int, float] | None = None
-        tracker.jumping.may_leave = self.d_step == "auto" and self.problem.gram.semidefinite
+        tracker.jumping.may_delegate = self.d_step == "auto" and self.problem.gram.semidefinite
         self._choose_usual()
 
     def forced(self, path: Path) -> bool:
@@ -68,7 +68,7 @@ class Jumps:
     @property
     def solvable(self) -> bool:
         """Whether jumps that the homotopy cannot cross may be solved as QPs."""
-        return bool(self.tracker.jumping.may_leave)
+        return bool(self.tracker.jumping.may_delegate)
 
     @property
     def method(self) -> str:

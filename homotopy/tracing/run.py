@@ -323,10 +323,10 @@ class Run:
             },
             problem=self.problem,
         )
-        return path if tracker.model_polylines.terms.size else _priced(path)
+        return path if tracker.model_polylines.terms.size else _with_objectives(path)
 
 
-def _priced(path: Path) -> Path:
+def _with_objectives(path: Path) -> Path:
     """Recompute the objectives at the jumps of `path`, if the tracker could not update them (an
     origin of the loss that is not affine in t, or that crosses a corner)."""
     on = OnSegments(path)

@@ -9,7 +9,7 @@ from homotopy.tracker import Tolerances
 
 @attrs.frozen(kw_only=True)
 class SecondAttempt:
-    """How a second attempt differs from the first, beside having no windows: fields of
+    """How a second attempt differs from the first, besides having no windows: fields of
     `homotopy.tracker.Tolerances` and of the objects in it.  Everything is recomputed after every
     step."""
 
@@ -59,18 +59,18 @@ class TraceTolerances(Clocks):
     # The same if an exchange along a null direction moves a response by this many times what is
     # near a corner.  (With features only: rows of Q tell no more about w.)
     broken: float = 1e3
-    # A rough guess of the first point, and one solve in place of settling it, are for problems in
-    # which rounding is less than this fraction of every response.
+    # A rough guess of the first point, or one solve instead of settling, is accepted only if
+    # rounding is below this fraction of every response.
     quick: float = 1e-9
     # Nothing is proven if rounding is this many times a response: the certificate, which allows for
     # rounding, would pass anything.
     drowned: float = 1e9
-    # A path with at most this many coordinates and numbers is checked as well, unless it is one
-    # segment whose ends, both measured by the tracker, leave no doubt.
+    # A path of at most `small_n` coordinates and `small` numbers (n times segments) is checked too,
+    # unless it is one segment whose ends leave no doubt.
     small_n: int = 100
     small: int = 20_000
-    # There is no doubt if the duality gap is at most this fraction of ``|w|^2 / 2``, a part of what
-    # the certificate compares it with: a tenth of what the certificate allows.
+    # There is no doubt if the duality gap is at most this fraction of ``|w|^2 / 2``: no more than a
+    # tenth of what the certificate allows.
     gap: float = 1e-9
     # If no optimum was found, linear programs with at most this many numbers look for one, this
     # fraction of the rest of the span later.

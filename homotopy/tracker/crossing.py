@@ -23,7 +23,7 @@ from homotopy.compilation.selection import sort
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.follow import begin_segment, end_segment, seal
 from homotopy.tracker.leaving import leave, ready_for, to_slope
-from homotopy.tracker.nearness import corner_now, near_a_of, slope_value
+from homotopy.tracker.nearness import corner_now, near_alpha_of, slope_value
 from homotopy.tracker.objective import moved_from, objective, store_point
 from homotopy.tracker.pieces import flat_rate, pull_on
 from homotopy.tracker.pivots import restore_corners
@@ -44,7 +44,7 @@ from homotopy.tracker.state import (
     STUCK,
     UNBOUNDED,
 )
-from homotopy.tracker.ties import turn
+from homotopy.tracker.ties import resolve_ties
 from homotopy.tracker.windows import alpha_now, close_window, widen
 
 __all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
@@ -188,7 +188,7 @@ def flip(core):  # type: ignore[no-untyped-def]
     if jumping.rounds > core.tol.flip_rounds + coords.u.size:
         return STUCK
     if (
-        jumping.may_leave
+        jumping.may_delegate
         and not jumping.method
         and (
             jumping.flips > core.tol.crowd
@@ -196,7 +196,7 @@ def flip(core):  # type: ignore[no-untyped-def]
             > core.tol.steps + core.tol.jump_each * coords.u.size
         )
     ):
-        # Coordinates would cross a few at a time.
+        # Too many to take across a few at a time.
         return STUCK
     if cursor.logged + 2 * jumping.flips + JUMP_ROOM >= record.log.size:
         return RECORD_FULL
@@ -241,7 +241,7 @@ def touches_slope(core, i):  # type: ignore[no-untyped-def]
     coords = core.coords
     u = corner_now(core, i, coords.status[i].piece // 2)
     value = slope_value(core, i, slope_beside(core, i), u)
-    return abs(coords.alpha[i] - value) <= near_a_of(core, i, 0.0)
+    return abs(coords.alpha[i] - value) <= near_alpha_of(core, i, 0.0)
 
 
 @njit(**PART)
@@ -319,7 +319,7 @@ def look_ahead(core):  # type: ignore[no-untyped-def]
     if code != GO:
         return code
     widen(core)
-    code = turn(core)
+    code = resolve_ties(core)
     if code == UNBOUNDED and not event.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
         jumping.flips = 1

@@ -12,7 +12,7 @@ from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.independence import append, pivot_and_verdict, pivot_of
 from homotopy.tracker.leaving import LOG_ROOM, arrive, leave
-from homotopy.tracker.nearness import near_a_of, near_of, slope_value, update_slanted_u
+from homotopy.tracker.nearness import near_alpha_of, near_of, slope_value, update_slanted_u
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row, add_sizes, response
 from homotopy.tracker.rates import finish, prepare
@@ -36,7 +36,7 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
     for k in range(size):
         x[k] = -x[k]
     for c in range(active.column.size):
-        active.column[c].short = coords.border[i, c]
+        active.column[c].imbalance = coords.border[i, c]
     finish(core, x, active.work[1])
     for _ in range(core.tol.solutions):
         if not sharpen_null(core, i):
@@ -66,7 +66,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
         short = coords.border[i, c]
         for k in range(size):
             short += v[k] * coords.border[active.index[k], c]
-        column.former_rate, column.short = column.rate, short
+        column.former_rate, column.imbalance = column.rate, short
     for k in range(size):
         j, total, imbalance = active.index[k], 0.0, 0.0
         terms = math.sqrt(abs(coords.status[j].own)) * mass
@@ -82,7 +82,7 @@ def sharpen_null(core, i):  # type: ignore[no-untyped-def]
             part = coords.border[j, c] * column.rate
             total += part
             terms += abs(part)
-            imbalance += coords.border[j, c] * column.short
+            imbalance += coords.border[j, c] * column.imbalance
         if coords.status[j].bend > 0.0:
             total += v[k] / coords.status[j].bend
         enough = enough and abs(total) <= tol.missed * EPS * terms
@@ -122,7 +122,7 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
         size_k = abs(weight)
         if size_k > tol.light * largest and coords.status[j].piece % 2 == 1:
             room = max(room_of(core, j, weight), 0.0)
-            near = near_a_of(core, j, 0.0)
+            near = near_alpha_of(core, j, 0.0)
             if room <= step * size_k + near and size_k > best:
                 found, best = k, size_k
     return found, step

@@ -90,7 +90,7 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
     """Solve ``schur x = short`` for the border, x into ``column.rate``; return the rank.
 
     The largest pivot comes first (``column.order``); pivots below `least` have lost their support.
-    There x is 0 and the remainder stays in ``column.short``.
+    There x is 0 and the remainder stays in ``column.imbalance``.
     """
     m = column.size
     for c in range(m):
@@ -111,14 +111,14 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
         for q in range(rank, m):
             r = column[q].order
             factor = schur[r, p] / schur[p, p]
-            column[r].short -= factor * column[p].short
+            column[r].imbalance -= factor * column[p].imbalance
             # Update the whole row: entries of eliminated columns are not read again.
             row, pivots = schur[r, :m], schur[p, :m]
             for o in range(row.size):
                 row[o] -= factor * pivots[o]
     for q in range(rank - 1, -1, -1):
         p = column[q].order
-        value = column[p].short
+        value = column[p].imbalance
         for e in range(q + 1, rank):
             o = column[e].order
             value -= schur[p, o] * column[o].rate

@@ -13,13 +13,13 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.nearness import (
     gaps_of,
-    near_a_of,
+    near_alpha_of,
     near_of,
     slanted_u,
     slope_rate,
     slope_value,
     still_alpha,
-    still_of,
+    still_u,
 )
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import restore_corners, slack_of
@@ -38,7 +38,7 @@ from homotopy.tracker.state import (
     STUCK,
     WALLS,
 )
-from homotopy.tracker.ties import dependent_end, end_rate, stays_on_jump, turn
+from homotopy.tracker.ties import dependent_end, end_rate, resolve_ties, stays_on_jump
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.windows import (
     close_window,
@@ -77,7 +77,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
         if down > up:
             gap, speed = under, down
         if speed > 0.0 and gap < best * speed:
-            still = per_left * near_of(core, i) + still_of(core, i)
+            still = per_left * near_of(core, i) + still_u(core, i)
             if speed > still:
                 best = max(gap, 0.0) / speed
                 if slanted and coords.status[i].bend > 0.0:
@@ -85,7 +85,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
         if min(up, down) > 0.0:
             # Both corners approach: the piece narrows.
             gap, speed = (under, down) if down <= up else (over, up)
-            still = per_left * near_of(core, i) + still_of(core, i)
+            still = per_left * near_of(core, i) + still_u(core, i)
             if speed > still and gap < best * speed:
                 best = max(gap, 0.0) / speed
                 if slanted and coords.status[i].bend > 0.0:
@@ -131,7 +131,7 @@ def first_knot_end(core):  # type: ignore[no-untyped-def]
             up = route.sign * (rate - end_rate(core, i, j, j))
         if status.side >= 0:
             down = route.sign * (end_rate(core, i, j + 1, j) - rate)
-        still = per_left * near_a_of(core, i, rate) + still_alpha(core, i)
+        still = per_left * near_alpha_of(core, i, rate) + still_alpha(core, i)
         if up > still:
             best = min(best, max(room_of(core, i, 1.0), 0.0) / up)
         if down > still:
@@ -159,7 +159,7 @@ def length_to_event(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def within_window(core, step):  # type: ignore[no-untyped-def]
-    """Return the step that an open window allows, 0 if it is used up; add it to `spent`."""
+    """Return the step that an open window allows, 0 if it is used up."""
     route, scope, opt = core.route, core.scope, core.opt
     if scope.window == BY_DIRECTION:
         turn_by = turned(core)
@@ -377,7 +377,11 @@ def try_window(core):  # type: ignore[no-untyped-def]
     scope, cursor, opt = core.scope, core.cursor, core.opt
     if scope.window == NO_WINDOW and fixed.mode == ROWS and route.tau != route.stop:
         heavy = opt.heavy_along if route.along else opt.heavy_across
-        if system.actives * coords.u.size > heavy and cursor.steps >= scope.pause and system.rated:
+        if (
+            system.actives * coords.u.size > heavy
+            and cursor.steps >= scope.retry_step
+            and system.rated
+        ):
             open_by_direction(core)
 
 
@@ -390,7 +394,7 @@ def follow(core):  # type: ignore[no-untyped-def]
         system.blur = tol.blur * EPS * abs(route.tau)
         code = check_due(core)
         if code == GO:
-            code = turn(core)
+            code = resolve_ties(core)
         if code != GO:
             return code
         if event.dropped:

@@ -74,8 +74,8 @@ def diagonal_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
-    """Return the same from features, without cancellation: the squared length of the remainder of
-    row i beside the active rows.
+    """Return the pivot from features, without cancellation: the squared distance of row i from the
+    span of the active rows.
 
     The rows consist of features, border (times sqrt(rho)) and a diagonal for slanted pieces;
     ``work[0]`` is corrected by the part of the remainder that they still see.
@@ -157,9 +157,9 @@ def is_significant(core, i, pivot, mass):  # type: ignore[no-untyped-def]
     """Whether a pivot that is small relative to its diagonal is significant nevertheless.
 
     With features it is the square of a length, which is known to a few eps of its terms.  Treated
-    as 0, it would let alpha_i move through its whole range, and u_i by the pivot times that.  It
-    would also let w move, and other responses with it, by its root times that: the path would
-    break.  (Before its start, and inside a jump, nothing has to be continuous.)
+    as 0, it would let alpha_i move through its whole range, u_i by the pivot times that, and w (so
+    other responses) by its root times that: the path would break.  (Before its start, and inside a
+    jump, nothing has to be continuous.)
     """
     coords, active, motion, system = core.coords, core.active, core.motion, core.system
     if system.actives >= motion.w.size + active.column.size:
@@ -188,7 +188,7 @@ def pivot_and_verdict(core, i, least):  # type: ignore[no-untyped-def]
     if fixed.mode != ROWS and tol.cancelled < np.inf and is_significant(core, i, pivot, mass):
         return pivot, 1
     # (Along a null direction of a form that is not semidefinite, slanted pieces move too.)
-    below = pivot < -tol.surely * rounding and pivot < -tol.negative * mass
+    below = pivot < -tol.negative_roundings * rounding and pivot < -tol.negative * mass
     if below or not fixed.semidefinite:
         return pivot, -1
     return pivot, 0

@@ -100,7 +100,7 @@ class Memory:
         self._settling_polylines = empty_polylines(*shape)
         self.fill_model(np.zeros(shape, np.int8))
         self.polylines = self.model_polylines
-        # No coordinate stays on a jump corner: its `jump_stay` is 0, which is no present stay.
+        # No coordinate stays on a jump corner: `jump_stay` is 0, `stay_number` at least 2.
         self.fixed.asks, self.event.stay_number = asks, 2
         self.scope.wanted_across = self.scope.wanted_along = 2 * self.windows.fewest
         self.scope.wanted = self.windows.fewest_on_features

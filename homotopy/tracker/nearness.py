@@ -13,7 +13,7 @@ __all__ = [
     "corner_now",
     "corner_rate",
     "gaps_of",
-    "near_a_of",
+    "near_alpha_of",
     "near_of",
     "piece_rate",
     "reset_slanted_u",
@@ -23,7 +23,7 @@ __all__ = [
     "slope_rate",
     "slope_value",
     "still_alpha",
-    "still_of",
+    "still_u",
     "update_slanted_u",
 ]
 
@@ -89,18 +89,18 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
     coords, fixed, sizes, system, tol = core.coords, core.fixed, core.sizes, core.system, core.tol
     fence = coords.fence[i]
     # (If b takes all responses far from 0, the corners there are no farther apart.)
-    size = max(fence.scale, min(abs(coords.u[i]), sizes.beside))
+    size = max(fence.scale, min(abs(coords.u[i]), sizes.without_b))
     size = max(size, tol.of_w * fence.root * sizes.length)
     near = tol.near * size + fence.root * sizes.noise
     if fixed.slanted and coords.status[i].bend > 0.0:
         # There alpha determines u, and is the more precise of the two if the piece bends much.
-        alpha = near_a_of(core, i, 0.0) / coords.status[i].bend
+        alpha = near_alpha_of(core, i, 0.0) / coords.status[i].bend
         near = min(near, alpha + tol.blur * EPS * abs(coords.u[i]))
     return near + system.blur * abs(coords.du[i])
 
 
 @njit(**PART)
-def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
+def near_alpha_of(core, i, rate):  # type: ignore[no-untyped-def]
     """Return how close to the end of its knot alpha_i, which moves at `rate`, counts as there."""
     coords, sizes, system, tol = core.coords, core.sizes, core.system, core.tol
     fence, status = coords.fence[i], coords.status[i]
@@ -111,7 +111,7 @@ def near_a_of(core, i, rate):  # type: ignore[no-untyped-def]
         unit = min(unit, size / status.weight) if unit > 0.0 else size / status.weight
         rounding += sizes.noise / fence.root
     if status.height > 0.0:
-        # Where a response says nothing about alpha, alpha still has its ends.
+        # If u_i says nothing about alpha, the ends of its knot still do.
         rounding = min(rounding, tol.ends * tol.near * max(status.height, abs(coords.alpha[i])))
     return tol.near * unit + rounding
 
@@ -127,9 +127,9 @@ def still_alpha(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def still_of(core, i):  # type: ignore[no-untyped-def]
-    """Return the speed of u_i that is rounding; on a slanted piece no more than that of alpha over
-    the bend."""
+def still_u(core, i):  # type: ignore[no-untyped-def]
+    """Return the largest speed of u_i that is rounding; on a slanted piece at most that of alpha
+    over the bend."""
     coords, fixed, system = core.coords, core.fixed, core.system
     still = system.rate_noise * coords.fence[i].root
     if fixed.slanted and coords.status[i].bend > 0.0:
@@ -149,8 +149,8 @@ def slanted_u(core, i):  # type: ignore[no-untyped-def]
 def set_slanted_u(core, i):  # type: ignore[no-untyped-def]
     """Set u of coordinate i, on a slanted piece, to the value given by alpha.
 
-    If Q_ii times the bend is large, a response says little about alpha: a rounding error of u is a
-    much larger one of alpha, and as large again in every u.  So alpha decides where the piece ends,
+    If Q_ii times the bend is large, a response says little about alpha: rounding in u becomes far
+    larger in alpha, and then in every u.  So alpha decides where the piece ends,
     as with knots; the distance of the response from there is kept in `miss`, for refinement.
     """
     coords = core.coords

@@ -93,8 +93,8 @@ def drift_or_fail(core, i):  # type: ignore[no-untyped-def]
     """
     route, event = core.route, core.event
     event.want = i
-    if event.offence * abs(route.stop - route.tau) <= slack_of(core, i):
-        ignore_corners(core, i, event.offence)
+    if event.crossing_speed * abs(route.stop - route.tau) <= slack_of(core, i):
+        ignore_corners(core, i, event.crossing_speed)
         return GO
     return UNBOUNDED
 
@@ -256,7 +256,7 @@ def slide(core):  # type: ignore[no-untyped-def]
     update_slanted_u(core)
     for c in range(active.column.size):
         active.column[c].b += step * active.column[c].slide
-    event.offence = np.inf
+    event.crossing_speed = np.inf
     if step > 0.0:
         event.moved_here = 1
     corner = coords.status[chosen].piece // 2 - (0 if way > 0 else 1)

@@ -11,7 +11,7 @@ a hundredth of what the certificate allows at its tolerance of 1e-8 (the names a
                         + little_u * max(|u_i|, |corner|), but at most `apart` of the distance
                         between two corners
     alpha_i on its knot little_alpha * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
-    border equation     eps_m * largest terms on the span + little_u * |terms|
+    border equation     eps_m * largest terms on the span + little_border * |terms|
 
 with ``eps_m = equation * eps * sqrt(m)`` for m equations solved together, all times `share` (the
 first term of a border equation times `balance`), which makes the tracker stricter than the
@@ -28,7 +28,7 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.factor import forward_substitute
 from homotopy.tracker.leaving import leave, ready_for
-from homotopy.tracker.nearness import corner_now, near_a_of, slanted_u, update_slanted_u
+from homotopy.tracker.nearness import corner_now, near_alpha_of, slanted_u, update_slanted_u
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
@@ -141,7 +141,7 @@ def off_slanted(core, i):  # type: ignore[no-untyped-def]
     polylines, coords, route, tol = core.polylines, core.coords, core.route, core.tol
     status, slope = coords.status[i], polylines.slope[i, coords.status[i].piece // 2]
     terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(coords.alpha[i])) / status.bend
-    # (If it should be 0, it has no terms but the rounding of others.)
+    # (If it should be 0, its only terms are the rounding of others.)
     least = max(tol.apart * terms, tol.nearest * EPS * least_terms(core, i))
     allowed = min(allowed_u(core, i, coords.u[i], terms), tol.share * least)
     return part_of(abs(status.miss), allowed)
@@ -160,9 +160,9 @@ def off_border(core, c):  # type: ignore[no-untyped-def]
 def worst_off(core):  # type: ignore[no-untyped-def]
     """Return the largest error of all coordinates and border equations; u must be recomputed.
 
-    ``sizes.bound`` gets the same relative to what the certificate allows: the larger of the two
-    terms of which `allowed_u` takes the sum, times `share`.  ``sizes.gap`` gets a bound on the
-    duality gap: a response beside its piece leaves at most its distance times the heights there.
+    ``sizes.bound`` bounds the error relative to what the certificate allows, which is the larger of
+    the two terms that `allowed_u` adds.  ``sizes.gap`` gets a bound on the duality gap: a response
+    off its piece leaves at most its distance times the heights there.
     """
     coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
     worst = others = gap = 0.0
@@ -236,7 +236,7 @@ def solve_residuals(core):  # type: ignore[no-untyped-def]
         x[k] = residual_of(core, active.index[k])
     forward_substitute(active.factor, system.actives, x)
     for c in range(active.column.size):
-        active.column[c].short = active.column[c].off
+        active.column[c].imbalance = active.column[c].off
     finish(core, x, active.work[1])
     for c in range(active.column.size):
         # The system is solved for b - rho B^T alpha.
@@ -255,7 +255,7 @@ def first_out(core):  # type: ignore[no-untyped-def]
         if coords.status[i].piece % 2 == 0 or change == 0.0:
             continue
         room = max(room_of(core, i, change), 0.0)
-        if abs(change) > room + near_a_of(core, i, 0.0) and room < part * abs(change):
+        if abs(change) > room + near_alpha_of(core, i, 0.0) and room < part * abs(change):
             found, part = np.int64(k), room / abs(change)
     return found, part
 

@@ -66,7 +66,8 @@ def prepare(core):  # type: ignore[no-untyped-def]
 def finish(core, x, out):  # type: ignore[no-untyped-def]
     """Solve for ``x = R^{-T} right``: the alpha part to `out`, the b part to ``column.rate``.
 
-    ``column.short`` holds minus the right-hand side of the border.  Return the rank of the border.
+    ``column.imbalance`` holds minus the right-hand side of the border.  Return the rank of the
+    border.
     """
     active, fixed, system, tol = core.active, core.fixed, core.system, core.tol
     size, half, m = system.actives, active.half, active.column.size
@@ -76,8 +77,8 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
             part = own[k] * right[k]
             total += part
             mass += abs(part)
-        active.column[c].mass = mass + abs(active.column[c].short)
-        active.column[c].short += total
+        active.column[c].mass = mass + abs(active.column[c].imbalance)
+        active.column[c].imbalance += total
         for e in range(c + 1):
             total, other = 0.0, half[e + 1, :size]
             for k in range(own.size):
@@ -111,7 +112,7 @@ def unsupported(core, rank):  # type: ignore[no-untyped-def]
     left = abs(route.stop - route.tau)
     for q in range(rank, active.column.size):
         dead = active.column[active.column[q].order]
-        short = dead.short
+        short = dead.imbalance
         if (
             abs(short) > tol.unbalanced * dead.mass
             and abs(short) * left > tol.forgiven * dead.weight
@@ -134,7 +135,7 @@ def solve(core):  # type: ignore[no-untyped-def]
     size, m = system.actives, active.column.size
     for c in range(m):
         column = active.column[c]
-        column.short = (column.along if route.along else column.across) - column.target_rate
+        column.imbalance = (column.along if route.along else column.across) - column.target_rate
     rank = finish(core, active.half[0], active.rate)
     if rank < m and unsupported(core, rank):
         return False
@@ -205,18 +206,20 @@ def correct_rates(core, mass):  # type: ignore[no-untyped-def]
         column = active.column[c]
         column.former_rate = column.rate
         moving = column.along if route.along else column.across
-        column.short = moving - column.target_rate
+        column.imbalance = moving - column.target_rate
         terms = abs(moving) + abs(column.target_rate)
         for k in range(size):
             part = coords.border[active.index[k], c] * active.rate[k]
-            column.short += part
+            column.imbalance += part
             terms += abs(part)
-        enough = enough and abs(column.short) <= rounding * terms
+        enough = enough and abs(column.imbalance) <= rounding * terms
     if enough:
         return False
     for c in range(active.column.size):
         for k in range(size):
-            residual[k] -= fixed.rho * active.column[c].short * coords.border[active.index[k], c]
+            residual[k] -= (
+                fixed.rho * active.column[c].imbalance * coords.border[active.index[k], c]
+            )
     forward_substitute(active.factor, size, residual)
     finish(core, residual, change)
     for c in range(active.column.size):

@@ -66,7 +66,7 @@ class Runs(Routes):
         return bool(self.jumping.phase != state.ON_WAY)
 
     def run(self, listen: Callable[[], bool] | None = None) -> int:
-        """Run compiled code until the route ends, or ASK or SOLVE; handle all other requests.
+        """Run compiled code until the caller must act; handle all other requests.
         `listen` is called at every pause; True stops."""
         event, pauses = self.event, self.tolerances.pauses
         burst = pauses.burst
@@ -93,7 +93,7 @@ class Runs(Routes):
                 self.gram.fetch(missing, self._held())
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
                     raise TraceError(
-                        f"gram.fetch did not store row {missing[0]} of Q, as Gram.fetch must"
+                        f"Gram.fetch must store every row it is given; row {missing[0]} is missing"
                     )
             elif code in (state.FULL, state.RECORD_FULL):
                 self.make_room(code)

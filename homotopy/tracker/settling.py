@@ -47,7 +47,7 @@ class Settling(Exactness):
         low[:, 1:] = high[:, :-1] = snap.corner
         at, j, bend, a = u, np.arange(k + 1), snap.curvature, snap.slope
         if self.fixed.slanted:
-            # The shorter way to a steep piece is along u: alpha says where.
+            # A steep piece is nearest along u: alpha says at which u.
             at = np.array(np.broadcast_to(u, a.shape))
             np.divide(a - alpha, bend, out=at, where=bend * u_scale > a_scale)
         place[:, ::2] = at = np.minimum(np.maximum(at, low), high)
@@ -115,7 +115,7 @@ class Settling(Exactness):
         self.lift[:] = 0.0
         self.shift[:] = 0.0
         self.use(self._settling_polylines)
-        self.rebuild(self.tolerances.independence.well if self.gram.semidefinite else 0.0)
+        self.rebuild(self.tolerances.independence.least_in_guess if self.gram.semidefinite else 0.0)
         self._shift_into_place(snap)
         # Sum exactly: large alphas may cancel to the last digit and leave the balance to tiny ones.
         terms = np.vstack([self.border * self.alpha[:, None], -target])

@@ -117,8 +117,8 @@ def border_part(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def least_terms(core, i):  # type: ignore[no-untyped-def]
-    """Return the size of the numbers whose rounding is in u_i even if it should be 0: its corners
-    or the usual ones, but beside a corner at 0 no more than what alphas add up to."""
+    """Return the size of the terms whose rounding stays in u_i even if u_i should be 0: the usual
+    corner or, if one corner is at 0, at most what the alphas add up to."""
     status, possible = core.coords.status[i], core.sizes.possible
     most = status.length * possible
     if status.nearest > 0.0 or not most > 0.0:
@@ -128,7 +128,7 @@ def least_terms(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def knot_terms(core, i):  # type: ignore[no-untyped-def]
-    """Return the terms of the corner of coordinate i per unit of its row, 0 if it is on no knot: w
+    """Return the size of the corner's terms over the length of row i, 0 if it is on no knot: w
     solves the equations of the knots, so their rounding is in every u."""
     status = core.coords.status[i]
     if status.piece % 2 == 0 or not status.length > 0.0:
@@ -172,14 +172,14 @@ def measure(core):  # type: ignore[no-untyped-def]
         least = min(max(u, least_terms(core, i)), status.apart)
         if least > 0.0:
             sizes.strain = max(sizes.strain, EPS * (sizes.mass * status.length + u) / least)
-    sizes.beside = np.inf
+    sizes.without_b = np.inf
     if active.column.size:
-        sizes.beside = 0.0
+        sizes.without_b = 0.0
         for i in range(coords.u.size):
             total = coords.u[i]
             for c in range(active.column.size):
                 total -= coords.border[i, c] * active.column[c].b
-            sizes.beside = max(sizes.beside, abs(total))
+            sizes.without_b = max(sizes.without_b, abs(total))
     sizes.middle = usual_terms(core, window.sums)
     sizes.checked, event.dropped = route.t, 0
 

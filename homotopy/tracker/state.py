@@ -85,7 +85,7 @@ slope           real   the largest slope
 diag            real   the diagonal of Q with the border
 weight          real   its absolute value, for forms that are not semidefinite
 own             real   the diagonal of Q alone
-carried         real   the rate of u due to the moving slopes
+carried         real   the rate of its slope within the pull
 gap_low         real   distance from the low corner (on a knot: the bottom), in infinitesimals
 gap_high        real   the same from the high corner (the top)
 bend            real   the curvature of a slanted piece, else 0
@@ -93,13 +93,13 @@ miss            real   on a slanted piece, the distance of u from its value give
 miss_rate       real   its rate
 apart           real   the smallest distance between two of its corners
 nearest         real   the size of its corner nearest to 0
-usual           real   the same, or the median over all coordinates if that is less
+usual           real   its smallest nonzero corner, at most the median over all
 length          real   the length of its row of features
 most            real   the largest alpha so far, or on the whole span on the present slope
 piece           whole  its piece
 side            whole  if pinned to a jump corner, the side of its branch: -1 or +1
 place           whole  its place in the factor, -1 if it has none
-point           whole  the point at which it last crossed
+point           whole  the point where it was last tied
 crossed         whole  how often it has crossed there
 panel_place     whole  its place in the window's panel, -1 outside of it
 jump_stay       whole  the stay on jump corners during which it was left in place
@@ -118,7 +118,7 @@ target0      real   the target at t = 0
 target1      real   the rate of the target with t
 along        real   the balance of the moving slopes along the path
 across       real   the same across a jump
-short        real   the imbalance
+imbalance    real   the imbalance
 mass         real   the size of the terms of the balance
 slide        real   the direction in which b is free
 begun        real   b when the window was opened
@@ -182,7 +182,7 @@ factor_off   real   the error of the factor relative to its matrix (`sizes`)
 mass         real   sum of |phi_i| |alpha_i|, and the terms of corners from which w is computed
 terms        real   the same, or |w| instead of the sum if w has digits of its own
 most_mass    real   its largest value since it last fell
-beside       real   the largest |u_i| without the part of b
+without_b    real   the largest |u_i| without the part of b
 possible     real   `mass`, and the rounding of the slopes
 middle       real   the usual terms of the equations that determine b, over |B|
 strain       real   the largest fraction of a response that may have been rounding
@@ -208,7 +208,7 @@ rated         whole  whether u' is that of the present rates
 ready         whole  state of `Active.half`: 2 both, 1 the border only, 0 neither
 """)
 EVENT = documented("""
-offence      real   the speed at which the coordinate last crossed left its piece
+crossing_speed real   the speed at which the coordinate last crossed left its piece
 slack_speed  real   the largest speed of a coordinate whose corners are ignored
 tied         whole  how many coordinates are on corners
 fresh        whole  whether that list is up to date
@@ -235,7 +235,7 @@ phase        whole  the phase of the trace (ON_WAY ...)
 pressing     whole  how many coordinates pressed on the jump at first
 asked        whole  whether the model has chosen the flips
 method       whole  how it is to be crossed (`homotopy.path.jump_record.METHODS`, 0: homotopy)
-may_leave    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
+may_delegate    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
 solved_by    whole  how it was crossed (`homotopy.path.jump_record.METHODS`)
 rounds       whole  rounds of flips so far
 jump_log     whole  where its changes of piece begin in the log
@@ -268,7 +268,7 @@ wanted_across whole  how many to examine across a jump
 wanted_along  whole  how many along the path
 wanted        whole  how many with features
 opened        whole  windows so far
-pause         whole  steps before another one is tried
+retry_step    whole  the step from which another one is tried
 packed        whole  whether the features of the examined coordinates are packed
 """)
 CURSOR = documented("""
@@ -347,7 +347,7 @@ class Active(NamedTuple):
 class Motion(NamedTuple):
     """The effect of the moving slopes, ``Q_:F slope_F'`` (one entry per coordinate or feature),
     along the path and across a jump; w', w, and w when all coordinates were last examined; the
-    remainder of a row beside the active rows; the point (w with features, else u) before a jump and
+    distance of a row from the active rows; the point (w with features, else u) before a jump and
     before its last round; the partitions seen at one t; the coordinates about to flip; the active
     coordinates before the jump and their alpha."""
 

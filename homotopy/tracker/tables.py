@@ -64,11 +64,11 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
     """Return rho: ``rho B B^T`` makes the active block definite whenever the bordered system is
     (see `homotopy.tracker.factor`).
 
-    It has the weight of a usual row of Q: beside the heaviest, small rows would be lost.  Without Q
+    It weighs as much as a typical row of Q: with the heaviest, small rows would be lost.  Without Q
     (a linear program) no row can be lost, but alpha is computed from ``b - rho B^T alpha``, and its
-    rounding is that of b / rho, while b keeps that of ``rho e``.  So these are made about equal,
-    whatever the units of the rows: b is what takes ``B b`` to its corners.  (To a nearer one than
-    usual, because bounds that are far away seldom bind.)
+    rounding is that of b / rho, while b keeps that of ``rho e``.  So rho makes these two about
+    equal in any units, taking for b what brings ``B b`` to a corner.  (To a nearer one than usual,
+    because bounds that are far away seldom bind.)
     """
     squares = (problem.border**2).sum(axis=1)
     heaviest = float(squares.max(initial=0.0))
@@ -77,7 +77,7 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
     own = problem.gram.sizes[problem.gram.sizes > 0.0]
     if own.size:
         return middle(own) / heaviest
-    # (An infinite start has the knots and the e of every t.)
+    # (If the start is infinite, knots and e do not move.)
     ends = (problem.start if np.isfinite(problem.start) else problem.stop, problem.stop)
     corner, some = scales(problem, ends, tol)[0], squares > 0.0
     b = corner[some] / np.sqrt(squares[some])
@@ -90,7 +90,7 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
     """Return the coefficients of 1, t, t^2 in c_ij, shape (n, K+1, 3), where the loss on slope j is
     ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``.
 
-    Empty if the origin of the loss is not affine in t or crosses a corner, and if there is no jump.
+    Empty if the origin of the loss is not affine in t or crosses a corner, or without jumps.
     """
     polylines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
     nothing = np.zeros((0, k + 1, 3))

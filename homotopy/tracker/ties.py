@@ -27,12 +27,12 @@ from homotopy.tracker.independence import pivot_of
 from homotopy.tracker.nearness import (
     corner_rate,
     gaps_of,
-    near_a_of,
+    near_alpha_of,
     near_of,
     set_slanted_rate,
     slope_rate,
     still_alpha,
-    still_of,
+    still_u,
 )
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import cross, ignore_corners, slide
@@ -41,7 +41,7 @@ from homotopy.tracker.rates import add_border, all_rates, rate_of, solve
 from homotopy.tracker.state import BY_DIRECTION, GO, ROWS, STUCK, WALLS
 from homotopy.tracker.tolerances import GOLDEN, PLASTIC
 
-__all__ = ["dependent_end", "stays_on_jump", "turn"]
+__all__ = ["dependent_end", "resolve_ties", "stays_on_jump"]
 
 
 # ------------------------------------------------------------------ finding ties
@@ -79,7 +79,7 @@ def list_ties(core):  # type: ignore[no-untyped-def]
         i = active.index[k]
         if coords.status[i].piece % 2 == 1:
             room = min(room_of(core, i, 1.0), room_of(core, i, -1.0))
-            if room <= near_a_of(core, i, active.rate[k] if system.solved else 0.0):
+            if room <= near_alpha_of(core, i, active.rate[k] if system.solved else 0.0):
                 note_tie(core, i)
 
 
@@ -133,7 +133,7 @@ def off_knot(core, i):  # type: ignore[no-untyped-def]
     coords, active, route = core.coords, core.active, core.route
     status = coords.status[i]
     j, rate = status.piece // 2, active.rate[status.place]
-    near = near_a_of(core, i, rate)
+    near = near_alpha_of(core, i, rate)
     still = 2.0 * near / abs(route.stop - route.tau) + still_alpha(core, i)
     if status.side <= 0 and room_of(core, i, 1.0) <= near:
         speed = route.sign * (rate - end_rate(core, i, j, j))
@@ -153,7 +153,7 @@ def dependent_end(core, i):  # type: ignore[no-untyped-def]
     coords, route = core.coords, core.route
     status = coords.status[i]
     j = status.piece // 2
-    still = 2.0 * near_a_of(core, i, 0.0) / abs(route.stop - route.tau)
+    still = 2.0 * near_alpha_of(core, i, 0.0) / abs(route.stop - route.tau)
     way, best = 0, np.inf
     if status.side <= 0:
         speed = -route.sign * end_rate(core, i, j, j)
@@ -182,7 +182,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
         status, fence = coords.status[i], coords.fence[i]
         if status.dependent:
             end, _ = dependent_end(core, i)
-            if end and room_of(core, i, float(end)) <= near_a_of(core, i, 0.0):
+            if end and room_of(core, i, float(end)) <= near_alpha_of(core, i, 0.0):
                 # (Coded by 2: see `cross`.)
                 return i, np.int64(2 * end), np.inf, 0.0, 0.0
         if status.piece % 2 == 1 and not status.dependent:
@@ -191,7 +191,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
                 continue
         else:
             # Most coordinates on a corner stay there, or leave it for the inside of their piece.
-            rate, noise = coords.du[i] - fence.shift * route.dmu, still_of(core, i)
+            rate, noise = coords.du[i] - fence.shift * route.dmu, still_u(core, i)
             up, down = sign * (rate - fence.high_rate * dt), sign * (fence.low_rate * dt - rate)
             pace = max(up, down)
             if pace <= noise:
@@ -248,7 +248,7 @@ def pass_time(core, time):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def turn(core):  # type: ignore[no-untyped-def]
+def resolve_ties(core):  # type: ignore[no-untyped-def]
     """Choose pieces for the tied coordinates so that none moves off its piece.
 
     Return `GO` with the rates solved for, `WALLS` if the path ends at a jump, or the obstacle.
@@ -277,7 +277,7 @@ def turn(core):  # type: ignore[no-untyped-def]
         event.pivots_here += 1
         status = coords.status[i]
         status.crossed += 1
-        event.offence, event.way = speed, way
+        event.crossing_speed, event.way = speed, way
         if (
             status.crossed > tol.to_and_fro
             and status.piece % 2 == 0
@@ -324,7 +324,7 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
 
     No local optimum lies there unless the active coordinates hold it: otherwise w can move it off
     in either direction at no first-order cost, and one side of a concave corner goes down.  Such a
-    balance arises from symmetric data.  Return one coordinate at a time, because flipping all of a
+    balance arises from symmetric data.  Note one coordinate at a time, because flipping all of a
     balanced set at once would keep the balance.  Those whose flip moved nothing are left there
     as long as they stay.
     """
@@ -339,7 +339,7 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
         if status.piece % 2 == 1 or status.ignores_corners:
             continue
         near = near_of(core, i)
-        still = 2.0 * near / left + still_of(core, i)
+        still = 2.0 * near / left + still_u(core, i)
         for high in range(2):
             corner = status.piece // 2 - 1 + high
             if corner < 0 or corner >= polylines.corner.shape[1]:

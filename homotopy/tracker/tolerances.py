@@ -119,22 +119,22 @@ class Independence:
         A column is dependent if the Rayleigh quotient of its null direction is below this many
         roundings.
     sharp : float
-        The same for the length of a row's remainder beside the active rows, computed from features.
+        The same for the distance of a row from the span of the active rows, from features.
     aside : float
-        Such a remainder counts if alpha can move other responses along it by this many times what
-        is near a corner.
+        Such a distance counts if alpha can move other responses along it by this many corner
+        tolerances.
     spread : float
-        Eigenvalues of the border's Schur complement below this fraction have lost their support.
+        Pivots of the border's Schur complement below this fraction have lost their support.
     light : float
         A weight in a null direction below this fraction of the largest is rounding.
     held : float
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
         below this fraction of its diagonal.
-    well : float
+    least_in_guess : float
         A guess drops an active coordinate whose Rayleigh quotient is below this.
     definite : float
         The smallest Rayleigh quotient of a column if Q is not semidefinite.
-    negative, surely : float
+    negative, negative_roundings : float
         Q is not semidefinite if a Rayleigh quotient is below minus this fraction, and below minus
         this many times its rounding.
     floor : float
@@ -149,10 +149,10 @@ class Independence:
     spread: float = 1e-12
     light: float = 1e-10
     held: float = 1e-9
-    well: float = 1e-9
+    least_in_guess: float = 1e-9
     definite: float = 1e-10
     negative: float = 1e-8
-    surely: float = 100.0
+    negative_roundings: float = 100.0
     floor: float = 1e-12
 
 
@@ -229,7 +229,7 @@ class Patience:
     flip_rounds : int
         Rounds of flips at one jump, in addition to one per coordinate.
     crowd : int
-        More coordinates than these that flip at once are taken across as a whole.
+        If more coordinates than this flip at once, they are crossed as a whole.
     jump_each : int
         Steps per coordinate at one jump, in addition to `steps`, before the same is done.
     probes : int
@@ -341,12 +341,12 @@ class Tolerances:
     late : float
         A jump that cannot be crossed at its t is crossed this fraction of the span later.
     slack : float
-        An intercept that is free by no more than this fraction of the scale is determined.
+        An intercept whose interval is below this fraction of the scale is determined.
     bias : float
         A guess goes to a knot only if it is nearer than a slope by this fraction of the scales,
         because a slope costs nothing.
     of_model : float
-        Numbers computed from the model that are this fraction of their terms are 0.
+        A number computed from the model is 0 below this fraction of its terms.
     at_goal : float
         A fork has moved a row to its goal if its alpha is within this fraction of its largest
         slope.
@@ -420,7 +420,7 @@ class Windows:
         A window that spent less than the first fraction of its reach may be smaller; one that spent
         more than the second, and did not last, must be larger.
     each : float
-        The cost of examining all features, per coordinate, in coordinates of a window.
+        Examining one of all coordinates costs as much as this many in a window.
     """
 
     heavy_across: int = 60_000

@@ -92,7 +92,7 @@ class Tracker(Settling):
         self._corners_move = bool(np.any(problem.polylines.corner1))
         sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
         cursor.recording = cursor.steps = cursor.pivots = cursor.exchanges = cursor.slides = 0
-        cursor.refined = self.scope.opened = self.scope.pause = 0
+        cursor.refined = self.scope.opened = self.scope.retry_step = 0
         route.t = self._settling_at = problem.start
         self.forget_effort()
         self.load_model(problem.start, problem.stop)

@@ -6,8 +6,8 @@ turns at every break-point, which moves u_i by at most ``|phi_i|`` times the len
 farther than the reach from their corners, over the horizon and at their present speed, can be
 skipped.
 
-*By distance*, if Q is given by features and w is available: coordinates farther from their corners
-than ``|w - w_seen|`` (with b and t) can move them can be skipped.
+*By distance*, if Q is given by features and w is available: coordinates that the changes
+of w, b and t cannot have taken to a corner can be skipped.
 
 A skipped coordinate cannot meet a corner before the window ends.  While a window is open, u of the
 skipped coordinates is stale; `widen` updates it and examines all again.
@@ -151,18 +151,18 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
             fence = coords.fence[i]
             over, under = gaps_of(core, i)
             pace = fence.shift * route.dmu
-            closing = route.sign * (du[i] - fence.high_rate * route.dt - pace)
-            opening = route.sign * (fence.low_rate * route.dt + pace - du[i])
+            up = route.sign * (du[i] - fence.high_rate * route.dt - pace)
+            down = route.sign * (fence.low_rate * route.dt + pace - du[i])
             if attempt == 0:
                 soon = np.inf
-                if closing > 0.0:
-                    soon = over / closing
-                if opening > 0.0:
-                    soon = min(soon, under / opening)
+                if up > 0.0:
+                    soon = over / up
+                if down > 0.0:
+                    soon = min(soon, under / down)
                 times[i] = soon
             else:
-                gap = min(over, over - horizon * closing)
-                gap = min(gap, min(under, under - horizon * opening))
+                gap = min(over, over - horizon * up)
+                gap = min(gap, min(under, under - horizon * down))
                 # root bounds the length of phi_i and, times sqrt(rho), the effect of b.
                 gap = (gap - 2.0 * near_of(core, i)) / max(fence.root, TINY)
                 window.gaps[i] = gap
@@ -191,14 +191,14 @@ def open_by_direction(core):  # type: ignore[no-untyped-def]
             scope.wanted_along = more
         else:
             scope.wanted_across = more
-        scope.pause = cursor.steps + opt.window_pause
+        scope.retry_step = cursor.steps + opt.window_pause
         return
     count = 0
     for i in range(n):
         coords.status[i].panel_place = -1
         if window.gaps[i] <= reach and coords.status[i].piece % 2 == 0:
             if count == room:
-                scope.pause = cursor.steps + opt.window_pause
+                scope.retry_step = cursor.steps + opt.window_pause
                 examine_all(core)
                 system.rated = 1
                 return
@@ -348,7 +348,7 @@ def adapt(core, n):  # type: ignore[no-untyped-def]
         most = min(n // 4, window.panel.shape[1] - opt.joining - 1)
         wanted = max(min(wanted + wanted // 2, most), opt.fewest)
         if lasted < enough // 3:
-            scope.pause = cursor.steps + opt.window_pause
+            scope.retry_step = cursor.steps + opt.window_pause
     if route.along:
         scope.wanted_along = wanted
     else:
@@ -409,7 +409,7 @@ def open_by_distance(core):  # type: ignore[no-untyped-def]
     route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = coords.u.size, motion.w.size
-    # Examining all costs as much as this many coordinates; the steps should cost no less.
+    # The cost of examining all, in examined coordinates; the steps between should cost as much.
     cost = opt.each * n + opt.overhead / max(width, 1)
     gone = (cursor.steps - scope.steps_all) * scope.wanted
     if gone < 0.5 * cost:
