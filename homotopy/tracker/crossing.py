@@ -368,8 +368,7 @@ def end_jump(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def fallen(core):  # type: ignore[no-untyped-def]
     """Whether the jump has left behind the rounding of much larger terms (as in `measure`)."""
-    coords, mass, largest = core.coords, 0.0, 0.0
+    coords, mass = core.coords, 0.0
     for i in range(coords.u.size):
         mass += coords.status[i].length * abs(alpha_now(core, i))
-        largest = max(largest, knot_terms(core, i))
-    return core.sizes.mass > core.tol.fallen * (mass + largest)
+    return core.sizes.mass > core.tol.fallen * (mass + knot_terms(core))

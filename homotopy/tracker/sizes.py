@@ -127,14 +127,35 @@ def least_terms(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def knot_terms(core, i):  # type: ignore[no-untyped-def]
-    """Return the size of the corner's terms over the length of row i, 0 if it is on no knot: w
-    solves the equations of the knots, so their rounding is in every u."""
-    status = core.coords.status[i]
-    if status.piece % 2 == 0 or not status.length > 0.0:
-        return 0.0
-    corner = core.polylines.corner[i, status.piece // 2]
-    return (abs(corner.at) + abs(corner.rate * core.route.t)) / status.length
+def knot_terms(core):  # type: ignore[no-untyped-def]
+    """Return the size of a corner's terms over the length of its row, the largest of all on knots:
+    w solves their equations, so their rounding is in every u.
+
+    b takes up the rounding of as many equations as it has entries: those of the shortest rows.
+    """
+    coords, polylines, t = core.coords, core.polylines, core.route.t
+    ratio, largest, held, m = core.window.sums, 0.0, 0, core.active.column.size
+    for i in range(coords.u.size):
+        status = coords.status[i]
+        if status.piece % 2 == 0 or not status.length > 0.0:
+            continue
+        corner = polylines.corner[i, status.piece // 2]
+        size = (abs(corner.at) + abs(corner.rate * t)) / status.length
+        if weight_in_border(core, i) > 0.0:
+            ratio[held] = size
+            held += 1
+        else:
+            largest = max(largest, size)
+    return max(largest, smallest(ratio[:held], held - 1 - m)) if held > m else largest
+
+
+@njit(**PART)
+def weight_in_border(core, i):  # type: ignore[no-untyped-def]
+    """Return ``sum_c |B_ic|``."""
+    border, total = core.coords.border, 0.0
+    for c in range(core.active.column.size):
+        total += abs(border[i, c])
+    return total
 
 
 @njit(**PART)
@@ -143,7 +164,7 @@ def measure(core):  # type: ignore[no-untyped-def]
     coords, active, window, route = core.coords, core.active, core.window, core.route
     fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
-    square = mass = largest = slopes = 0.0
+    square = mass = slopes = 0.0
     for i in range(coords.u.size):
         status, size = coords.status[i], abs(coords.alpha[i])
         status.height = largest_alpha(core, i)
@@ -152,7 +173,7 @@ def measure(core):  # type: ignore[no-untyped-def]
         square += (status.length * size) ** 2
         mass += status.length * size
         slopes += status.length * status.slope
-        largest = max(largest, knot_terms(core, i))
+    largest = knot_terms(core)
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
     # (Alphas that should all be 0 are a few eps of their slopes.)
     sizes.possible = sizes.mass + EPS * slopes
