@@ -166,9 +166,9 @@ def test_an_indefinite_block_shows_a_negative_pivot():
 # ------------------------------------------------------------------ the border
 
 
-def columns(short):
-    column = np.zeros(len(short), COLUMN).view(np.recarray)
-    column.short[:] = short
+def columns(imbalance):
+    column = np.zeros(len(imbalance), COLUMN).view(np.recarray)
+    column.imbalance[:] = imbalance
     return column
 
 
@@ -177,10 +177,10 @@ def test_the_border_is_solved_for_like_any_system(m):
     rng = np.random.default_rng(m)
     for _ in range(20):
         schur = matrix(m, int(rng.integers(1000)))
-        short = rng.normal(size=m)
-        column = columns(short)
+        imbalance = rng.normal(size=m)
+        column = columns(imbalance)
         assert eliminate_border(schur.copy(), column, 1e-12) == m
-        np.testing.assert_allclose(column.rate, np.linalg.solve(schur, short), rtol=1e-8)
+        np.testing.assert_allclose(column.rate, np.linalg.solve(schur, imbalance), rtol=1e-8)
         assert sorted(column.order) == list(range(m))
 
 
@@ -198,12 +198,12 @@ def test_a_border_without_support_tells_its_rank_and_where_it_is_free(m, rank):
         half = rng.normal(size=(m, rank))
         schur = half @ half.T
         # A right-hand side within the range: nothing is left to ask for.
-        short = schur @ rng.normal(size=m)
-        column, left = columns(short), schur.copy()
+        imbalance = schur @ rng.normal(size=m)
+        column, left = columns(imbalance), schur.copy()
         assert eliminate_border(left, column, 1e-11) == rank
-        np.testing.assert_allclose(schur @ column.rate, short, atol=1e-9)
+        np.testing.assert_allclose(schur @ column.rate, imbalance, atol=1e-9)
         dead = column.order[rank:]
-        np.testing.assert_allclose(column.short[dead], 0.0, atol=1e-10)
+        np.testing.assert_allclose(column.imbalance[dead], 0.0, atol=1e-10)
         assert np.all(column.rate[dead] == 0.0)
         for place in range(rank, m):
             null_of_border(left, column, rank, place)
@@ -212,14 +212,14 @@ def test_a_border_without_support_tells_its_rank_and_where_it_is_free(m, rank):
             assert column.slide[column.order[place]] == 1.0
 
 
-def test_what_a_border_without_support_asks_for_is_left_in_short():
+def test_what_a_border_without_support_asks_for_is_left_as_imbalance():
     # Both columns are seen alike by the active coordinates; they ask for 3 and 1.
     column = columns([3.0, 1.0])
     schur = np.ones((2, 2))
     assert eliminate_border(schur, column, 1e-12) == 1
     kept, dead = column.order
-    assert column.short[dead] == (-2.0 if dead == 1 else 2.0)
-    assert column.rate[kept] == column.short[kept]
+    assert column.imbalance[dead] == (-2.0 if dead == 1 else 2.0)
+    assert column.rate[kept] == column.imbalance[kept]
     assert column.rate[dead] == 0.0
     null_of_border(schur, column, 1, 1)
     assert column.slide[dead] == 1.0
@@ -229,4 +229,4 @@ def test_what_a_border_without_support_asks_for_is_left_in_short():
 def test_no_support_at_all_is_rank_zero():
     column = columns([2.0])
     assert eliminate_border(np.zeros((1, 1)), column, 1e-12) == 0
-    assert (column.rate[0], column.short[0]) == (0.0, 2.0)
+    assert (column.rate[0], column.imbalance[0]) == (0.0, 2.0)
