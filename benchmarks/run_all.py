@@ -4,11 +4,11 @@
     python benchmarks/run_all.py --data DIR --quick     the same with few and small problems
     python benchmarks/run_all.py --list                 what there is, and how old
 
-A result is up to date if nothing in homotopy/, in plugins/ or in its script has changed since its
-commit; then it is not measured again (unless with --again).  Everything takes hours.  A run that is
-stopped goes on where it was: finished benchmarks are kept, and so are the rows of those that keep
-them (OUT, out/numbers unless told otherwise).  A quick run does not replace the result of a full
-one (unless with --again).
+A result is up to date if no code of homotopy/, plugins/ or its script has changed since its commit
+(comments and docstrings may); then it is not measured again (unless with --again).  Everything
+takes hours.  A run that is stopped goes on where it was: finished benchmarks are kept, and so are
+the rows of those that keep them (OUT, out/numbers unless told otherwise).  A quick run does not
+replace the result of a full one (unless with --again).
 
 What is finished goes into benchmarks/results/, and docs/results.py writes the tables of all pages.
 """
@@ -16,6 +16,7 @@ What is finished goes into benchmarks/results/, and docs/results.py writes the t
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import shutil
@@ -118,15 +119,37 @@ def content(file: Path) -> dict[str, Any]:
 
 
 def is_current(benchmark: Benchmark, commit: str | None) -> bool:
-    """Whether nothing that is measured has changed since `commit`."""
+    """Whether no code that is measured has changed since `commit`; comments and docstrings may."""
     if commit is None or commit.endswith("+"):
         return False
     watched = [*MEASURED, str(benchmark.source), *(str(HERE / name) for name in SHARED)]
     watched += [str(file) for file in HERE.glob(f"_{benchmark.source.stem}*.py")]
-    done = subprocess.run(
-        ["git", "diff", "--quiet", commit, "--", *watched], cwd=ROOT, capture_output=True
-    )
-    return done.returncode == 0
+    done = git("diff", "--name-only", "--no-renames", "--relative", commit, "--", *watched)
+    return done is not None and all(same_code(name, commit) for name in done.splitlines())
+
+
+def same_code(name: str, commit: str) -> bool:
+    """Whether a file says the same to Python as it did at `commit`."""
+    then, now = git("show", f"{commit}:./{name}"), ROOT / name
+    if then is None or not now.exists() or now.suffix != ".py":
+        return False
+    return code(then) == code(now.read_text())
+
+
+def code(source: str) -> str:
+    """The syntax tree of a module without its docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def git(*words: str) -> str | None:
+    """What git answers, or None if it refuses."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
 
 
 def state(benchmark: Benchmark, quick: bool) -> str:
@@ -185,9 +208,7 @@ def forget_old(benchmark: Benchmark, folder: Path) -> None:
         "--results": folder / benchmark.file.name,
         "--out": folder / "paper",
     }.get(benchmark.resumes)
-    head = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+    head = (git("rev-parse", "--short=10", "HEAD") or "").strip()
     if kept is not None and kept.exists():
         known = stamp.read_text().strip() if stamp.exists() else None
         if is_current(benchmark, known):

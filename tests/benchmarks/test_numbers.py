@@ -358,3 +358,33 @@ def test_a_change_of_what_is_measured_makes_a_result_old():
     assert not run_all.is_current(speed, first.stdout.split()[0])
     assert not run_all.is_current(speed, "abc1234+")
     assert not run_all.is_current(speed, None)
+
+
+def test_comments_and_docstrings_leave_a_result_up_to_date(tmp_path, monkeypatch):
+    engine = tmp_path / "homotopy" / "engine.py"
+    script = tmp_path / "benchmarks" / "toy.py"
+    for file in (engine, script):
+        file.parent.mkdir()
+        file.write_text('def one():\n    """Return 1."""\n    return 1\n')
+
+    def git(*words):
+        author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(["git", *author, *words], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 0, done.stderr
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    monkeypatch.setattr(run_all, "ROOT", tmp_path)
+    monkeypatch.setattr(run_all, "HERE", script.parent)
+    toy = run_all.Benchmark("toy", 1)
+    commit = run_all.git("rev-parse", "--short=10", "HEAD").strip()
+    assert run_all.is_current(toy, commit)
+    engine.write_text('# Why.\ndef one():\n    """Return one."""\n\n    return 1  # always\n')
+    assert run_all.is_current(toy, commit)
+    engine.write_text('def one():\n    """Return 1."""\n    return 1.0\n')
+    assert not run_all.is_current(toy, commit)
+    git("checkout", "-q", "homotopy")
+    (engine.parent / "table.json").write_text("{}")
+    git("add", ".")
+    assert not run_all.is_current(toy, commit)
