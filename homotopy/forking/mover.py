@@ -14,6 +14,7 @@ from homotopy.forking.frozen import Frozen, Tables
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import Tracker, state, tasks
 from homotopy.tracker.tolerances import Windows
+from homotopy.tracker.validity import border_half_copied
 
 __all__ = ["Mover"]
 
@@ -128,7 +129,7 @@ class Mover(Tracker):
             ).T
         # As after every return to the base, so that the first move is like any later one.
         self.active.half[1:, :size] = half[1:]
-        self.system.ready = 1
+        self.note(border_half_copied)
         self.cursor.logged = 0
         lines, status = self.model_polylines, self.coords.status
         self.write_alpha()

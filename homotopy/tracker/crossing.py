@@ -45,6 +45,7 @@ from homotopy.tracker.state import (
     UNBOUNDED,
 )
 from homotopy.tracker.ties import resolve_ties
+from homotopy.tracker.validity import route_changed
 from homotopy.tracker.windows import alpha_now, close_window, widen
 
 __all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
@@ -59,8 +60,7 @@ JUMP_ROOM = 64
 @njit(**PART)
 def go_across(core):  # type: ignore[no-untyped-def]
     """Switch to the route across: t is fixed and mu goes from 1 to 0; nothing is lifted yet."""
-    active, motion, route = core.active, core.motion, core.route
-    system, event = core.system, core.event
+    active, motion, route, system = core.active, core.motion, core.route, core.system
     close_window(core)
     restore_corners(core)
     route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
@@ -70,8 +70,7 @@ def go_across(core):  # type: ignore[no-untyped-def]
     motion.across[:] = 0.0
     for c in range(active.column.size):
         active.column[c].across = active.column[c].target_rate = 0.0
-    system.solved = system.rated = event.fresh = 0
-    system.ready = min(system.ready, 1)
+    route_changed(core)
 
 
 @njit(**PART)
@@ -79,7 +78,7 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
     """Switch to the route along: t moves.  The pull of the moving slopes continues from where it
     was left; only coordinates that changed piece meanwhile need an update."""
     form, coords, active, route = core.form, core.coords, core.active, core.route
-    fixed, system, event = core.fixed, core.system, core.event
+    fixed, event = core.fixed, core.event
     close_window(core)
     restore_corners(core)
     route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
@@ -87,8 +86,7 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
     route.sign = 1.0 if route.last > route.first else -1.0
     for c in range(active.column.size):
         active.column[c].target_rate = active.column[c].target1
-    system.solved = system.rated = event.fresh = 0
-    system.ready = min(system.ready, 1)
+    route_changed(core)
     while event.touched:
         i = coords.touched[event.touched - 1]
         change = flat_rate(core, i) - coords.status[i].carried
@@ -174,7 +172,7 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
 def flip(core):  # type: ignore[no-untyped-def]
     """Let the coordinates in ``motion.flips`` change side, lifted to where they are."""
     polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
-    record, fixed, system, event = core.record, core.fixed, core.system, core.event
+    record, fixed, system = core.record, core.fixed, core.system
     jumping, cursor = core.jumping, core.cursor
     if fixed.asks and not jumping.asked:
         widen(core)
@@ -222,8 +220,7 @@ def flip(core):  # type: ignore[no-untyped-def]
         coords.fence[i].lift = lift
         if polylines.slope[i, j].bend == 0.0:
             pull_on(core, i, lift)
-    system.solved = system.rated = event.fresh = 0
-    system.ready = min(system.ready, 1)
+    route_changed(core)
     jumping.phase = ACROSS
     return SOLVE if jumping.method else GO
 

@@ -13,6 +13,7 @@ from homotopy.tracker.factoring import Factoring
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.tables import loss_terms, middle, scales
 from homotopy.tracker.tolerances import EPS, TINY
+from homotopy.tracker.validity import factor_changed
 
 __all__ = ["Exactness"]
 
@@ -105,7 +106,7 @@ class Exactness(Factoring):
         tol = self.tolerances
         self.refresh()
         # Recompute what was updated with every pivot.
-        self.system.ready = 0
+        self.note(factor_changed)
         if self.sizes.factor_off > tol.drifted:
             self.rebuild(0.0)
             self.refresh()

@@ -18,6 +18,7 @@ from homotopy.tracker.products import add_row, add_sizes, response
 from homotopy.tracker.rates import finish, prepare
 from homotopy.tracker.state import GO, ROWS, STUCK, UNBOUNDED
 from homotopy.tracker.tolerances import EPS, TINY
+from homotopy.tracker.validity import rates_changed, response_rates_changed
 from homotopy.tracker.windows import widen
 
 __all__ = ["exchange"]
@@ -41,7 +42,7 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
     for _ in range(core.tol.solutions):
         if not sharpen_null(core, i):
             break
-    system.solved = 0
+    rates_changed(core)
 
 
 @njit(**SUM)
@@ -170,7 +171,7 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
                 core.sizes.broken = max(core.sizes.broken, abs(du[k]) / max(near, TINY))
     update_slanted_u(core)
     event.moved_here = 1
-    system.rated = 0
+    response_rates_changed(core)
 
 
 @njit(**PART)

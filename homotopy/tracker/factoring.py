@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from homotopy.tracker import state
 from homotopy.tracker.runs import Runs
+from homotopy.tracker.validity import system_changed
 
 __all__ = ["Factoring"]
 
@@ -22,7 +23,8 @@ class Factoring(Runs):
     def rebuild(self, least: float) -> None:
         """Refactor the active set, reducing it to a well independent one."""
         system, jumping = self.system, self.jumping
-        system.actives = system.dependents = system.solved = system.ready = 0
+        system.actives = system.dependents = 0
+        self.note(system_changed)
         self.coords.status.dependent[:] = 0
         self.examine_all()
         order = self._by_depth()

@@ -40,6 +40,7 @@ from homotopy.tracker.state import (
 )
 from homotopy.tracker.ties import dependent_end, end_rate, resolve_ties, stays_on_jump
 from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.validity import point_moved, ties_listed
 from homotopy.tracker.windows import (
     close_window,
     open_by_direction,
@@ -262,7 +263,8 @@ def move(core, length):  # type: ignore[no-untyped-def]
         if min(over, under) <= near_of(core, i):
             coords.tied[count] = i
             count += 1
-    event.tied, event.fresh = count, 1
+    event.tied = count
+    ties_listed(core)
 
 
 @njit(**PART)
@@ -330,7 +332,8 @@ def step(core):  # type: ignore[no-untyped-def]
         # Corners are ignored for one step only.
         restore_corners(core)
         event.slack_speed = 0.0
-        cursor.due = event.fresh = 0
+        cursor.due = 0
+        point_moved(core)
     return PAUSE if cut else GO
 
 

@@ -28,6 +28,7 @@ from homotopy.tracker.pieces import is_active, set_fence, set_piece
 from homotopy.tracker.pivots import admit, restore_corners
 from homotopy.tracker.proof import correct
 from homotopy.tracker.state import ARRIVED, GO, STUCK
+from homotopy.tracker.validity import border_half_copied, route_changed
 from homotopy.tracker.windows import alpha_now
 
 __all__ = ["move_row", "undo"]
@@ -49,8 +50,8 @@ def clear_route(core):  # type: ignore[no-untyped-def]
     for c in range(active.column.size):
         column = active.column[c]
         column.along = column.across = column.target_rate = 0.0
-    system.solved = system.rated = event.fresh = event.idle_steps = 0
-    system.ready = min(system.ready, 1)
+    event.idle_steps = 0
+    route_changed(core)
 
 
 @njit(**PART)
@@ -229,4 +230,5 @@ def copy_factor(core, first):  # type: ignore[no-untyped-def]
         coords.status[i].miss = base.miss[i]
         for c in range(active.column.size):
             active.half[c + 1, k] = base.half[c + 1, k]
-    system.actives, system.ready = size, 1
+    system.actives = size
+    border_half_copied(core)

@@ -14,6 +14,7 @@ from homotopy.tracker.products import add_row, product_with, response
 from homotopy.tracker.rates import aim_of
 from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.validity import rates_changed
 
 __all__ = ["append", "append_slanted", "pivot_and_verdict", "pivot_of", "remove", "rounding_of"]
 
@@ -41,7 +42,7 @@ def remove(core, i):  # type: ignore[no-untyped-def]
         window.line[k] = window.line[k + 1]
         coords.status[index[k]].place = k
     system.actives = size - 1
-    system.solved = 0
+    rates_changed(core)
 
 
 @njit(**SUM)
@@ -228,4 +229,4 @@ def append(core, i, pivot):  # type: ignore[no-untyped-def]
                 value -= row[k] * active.half[r, k]
             active.half[r, size] = value / pivot
     system.actives = size + 1
-    system.solved = 0
+    rates_changed(core)

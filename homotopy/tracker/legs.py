@@ -22,6 +22,7 @@ from homotopy.tracker.products import add_row, squared_length
 from homotopy.tracker.proof import measure_errors, refine
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.state import ARRIVED, GO, ON_WAY, ROWS, STUCK
+from homotopy.tracker.validity import factor_changed, system_changed
 from homotopy.tracker.windows import add_intercepts, examine_all, respond
 
 __all__ = ["begin_leg", "end_leg"]
@@ -63,7 +64,8 @@ def head_for(core, leg):  # type: ignore[no-untyped-def]
     motion.across[:] = 0.0
     system.mass_along = system.mass_across = system.carrying = 0.0
     system.square_along = system.square_across = 0.0
-    system.solved = system.ready = event.touched = 0
+    event.touched = 0
+    system_changed(core)
     event.slack_speed = 0.0
     sizes.strain = sizes.broken = sizes.most_norm = sizes.most_mass = 0.0
     sizes.size_scale = core.legs.scale[leg]
@@ -159,7 +161,7 @@ def begin_leg(core):  # type: ignore[no-untyped-def]
 def end_leg(core):  # type: ignore[no-untyped-def]
     """Make the end of a leg exact and turn to the next; `ARRIVED` after the last."""
     plan, system, sizes, tol = core.legs.plan[0], core.system, core.sizes, core.tol
-    system.ready = 0
+    factor_changed(core)
     if not examine(core):
         return STUCK
     if sizes.off > tol.refine and system.actives:

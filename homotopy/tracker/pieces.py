@@ -10,6 +10,7 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.nearness import corner_now, slope_rate, slope_value
 from homotopy.tracker.products import add_row, response
 from homotopy.tracker.state import ROWS
+from homotopy.tracker.validity import aims_changed, rates_changed
 from homotopy.tracker.windows import close_window
 
 __all__ = [
@@ -120,7 +121,7 @@ def set_piece(core, i, piece, side):  # type: ignore[no-untyped-def]
     status.bend = polylines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
     set_fence(core, i)
     cursor.pivots += 1
-    system.solved = system.rated = 0
+    rates_changed(core)
     # It is at one end of its new piece; `ties` determines how far the other end is.
     at_low = (piece > old) == (piece % 2 == 0)
     status.gap_low, status.gap_high = (0.0, -1.0) if at_low else (-1.0, 0.0)
@@ -154,7 +155,7 @@ def pull_on(core, i, rate):  # type: ignore[no-untyped-def]
             column.along += rate * coords.border[i, c]
         else:
             column.across += rate * coords.border[i, c]
-    system.ready = min(system.ready, 1)
+    aims_changed(core)
 
 
 @njit(**PART)

@@ -39,6 +39,7 @@ from homotopy.tracker.state import (
     UNBOUNDED,
     WALLS,
 )
+from homotopy.tracker.validity import response_rates_changed
 from homotopy.tracker.windows import widen
 
 __all__ = [
@@ -213,7 +214,7 @@ def release_dependent(core, i, way):  # type: ignore[no-untyped-def]
 def slide(core):  # type: ignore[no-untyped-def]
     """Slide b along ``column.slide`` (alpha stays) until a coordinate meets a corner."""
     polylines, coords, active, route = core.polylines, core.coords, core.active, core.route
-    system, event, cursor = core.system, core.event, core.cursor
+    event, cursor = core.event, core.cursor
     widen(core)
     cursor.slides += 1
     step, largest = np.inf, 0.0
@@ -244,9 +245,9 @@ def slide(core):  # type: ignore[no-untyped-def]
             elif room <= step * abs(du) + near_of(core, i) and abs(du) > best:
                 chosen, best = i, abs(du)
         if step == np.inf:
-            system.rated = 0
+            response_rates_changed(core)
             return UNBALANCED
-    system.rated = 0
+    response_rates_changed(core)
     way = 1 if coords.du[chosen] > 0.0 else -1
     code = ready_for(core, chosen)
     if code != GO:

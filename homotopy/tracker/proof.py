@@ -35,6 +35,7 @@ from homotopy.tracker.rates import finish, prepare, rate_of
 from homotopy.tracker.sizes import factor_error, least_terms, measure
 from homotopy.tracker.state import GO, ROWS
 from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.validity import point_moved, rates_changed
 from homotopy.tracker.windows import close_window
 
 __all__ = [
@@ -241,7 +242,7 @@ def solve_residuals(core):  # type: ignore[no-untyped-def]
     for c in range(active.column.size):
         # The system is solved for b - rho B^T alpha.
         active.column[c].rate -= fixed.rho * active.column[c].off
-    system.solved = system.rated = 0
+    rates_changed(core)
 
 
 @njit(**PART)
@@ -263,13 +264,7 @@ def first_out(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
     """Apply a fraction `part` of the change; u follows, `everywhere` or on A only."""
-    coords, active, system, event, cursor = (
-        core.coords,
-        core.active,
-        core.system,
-        core.event,
-        core.cursor,
-    )
+    coords, active, system, cursor = core.coords, core.active, core.system, core.cursor
     for k in range(system.actives):
         active.rate[k] = part * active.work[1, k]
         coords.alpha[active.index[k]] += active.rate[k]
@@ -277,7 +272,7 @@ def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
         active.column[c].rate *= part
         active.column[c].off *= 1.0 - part
     cursor.refined += 1
-    event.fresh = 0
+    point_moved(core)
     if everywhere:
         shift_response(core)
         update_slanted_u(core)

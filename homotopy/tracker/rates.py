@@ -25,6 +25,7 @@ from homotopy.tracker.nearness import piece_rate, set_slanted_rate
 from homotopy.tracker.products import add_row, response, responses, squared_length
 from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
+from homotopy.tracker.validity import half_computed, rates_computed, response_rates_computed
 
 __all__ = ["add_border", "aim_of", "all_rates", "finish", "prepare", "rate_of", "solve"]
 
@@ -59,7 +60,7 @@ def prepare(core):  # type: ignore[no-untyped-def]
             active.half[c + 1, k] = coords.border[i, c]
     for row in range(rows):
         forward_substitute(active.factor, size, active.half[row])
-    system.ready = 2
+    half_computed(core)
 
 
 @njit(**SUM)
@@ -152,7 +153,7 @@ def solve(core):  # type: ignore[no-untyped-def]
     for k in range(size):
         fastest = max(fastest, abs(active.rate[k]))
     system.rate_noise, system.fastest = tol.speed * EPS * mass, fastest
-    system.solved, system.rated = 1, 0
+    rates_computed(core)
     return True
 
 
@@ -319,4 +320,4 @@ def all_rates(core):  # type: ignore[no-untyped-def]
         for k in range(size):
             if coords.status[active.index[k]].bend > 0.0:
                 set_slanted_rate(core, active.index[k])
-    system.rated = 1
+    response_rates_computed(core)

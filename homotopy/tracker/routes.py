@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from homotopy.tracker.memory import Memory
+from homotopy.tracker.validity import system_changed
 
 __all__ = ["Routes"]
 
@@ -37,7 +38,8 @@ class Routes(Memory):
             if name == "along":
                 status.carried[:], system.carrying = rate, mass
         status.touched[:] = 0
-        self.event.touched = system.solved = system.rated = system.ready = 0
+        self.event.touched = 0
+        self.note(system_changed)
 
     def head_along(self, t: float, *, pin: bool = False) -> None:
         """Set the route along the path, at t."""

@@ -14,6 +14,7 @@ from homotopy.tracker import state
 from homotopy.tracker.outcomes import Failure, Kind
 from homotopy.tracker.routes import Routes
 from homotopy.tracker.running import held_core, run
+from homotopy.tracker.validity import examined_changed
 
 __all__ = ["Runs"]
 
@@ -54,7 +55,7 @@ class Runs(Routes):
         scope = self.scope
         self.coords.near[:] = self._every
         scope.examined, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
-        self.system.rated = self.event.fresh = 0
+        self.note(examined_changed)
 
     def write_alpha(self) -> None:
         """Write alpha of the flat coordinates, the value of their slope."""

@@ -15,6 +15,7 @@ from homotopy.tracker import state
 from homotopy.tracker.exactness import Exactness
 from homotopy.tracker.tables import fill
 from homotopy.tracker.tolerances import EPS, GOLDEN, TINY
+from homotopy.tracker.validity import system_changed
 
 __all__ = ["Settling"]
 
@@ -124,7 +125,7 @@ class Settling(Exactness):
         self.motion.across[:] = 0.0
         self.column.across[:] = 0.0
         system.mass_across = system.square_across = 0.0
-        system.solved = system.rated = system.ready = 0
+        self.note(system_changed)
         route.settling, self.jumping.phase = 1, state.ON_WAY
         cursor.due, anchor = np.iinfo(np.int64).max, self._anchor
         self.forget_effort()

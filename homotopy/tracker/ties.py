@@ -40,6 +40,7 @@ from homotopy.tracker.products import responses
 from homotopy.tracker.rates import add_border, all_rates, rate_of, solve
 from homotopy.tracker.state import BY_DIRECTION, GO, ROWS, STUCK, WALLS
 from homotopy.tracker.tolerances import GOLDEN, PLASTIC
+from homotopy.tracker.validity import point_moved
 
 __all__ = ["dependent_end", "resolve_ties", "stays_on_jump"]
 
@@ -67,7 +68,8 @@ def list_ties(core):  # type: ignore[no-untyped-def]
     system, event, scope = core.system, core.event, core.scope
     listed = event.tied if event.fresh else 0
     examined = 0 if event.fresh else scope.examined
-    event.tied = event.moved_here = event.fresh = 0
+    event.tied = event.moved_here = 0
+    point_moved(core)
     for q in range(listed):
         note_tie(core, coords.tied[q])
     for k in range(examined):

@@ -34,6 +34,7 @@ from homotopy.tracker.nearness import (
 from homotopy.tracker.products import add_row, responses, squared_length
 from homotopy.tracker.state import BY_DIRECTION, BY_DISTANCE, GO, NO_WINDOW, PANEL_FULL
 from homotopy.tracker.tolerances import EPS, TINY
+from homotopy.tracker.validity import examined_changed, response_rates_computed
 
 __all__ = [
     "add_intercepts",
@@ -54,12 +55,13 @@ __all__ = [
 @njit(**PART)
 def examine_all(core):  # type: ignore[no-untyped-def]
     """Examine all coordinates, whose u is up to date or about to be recomputed."""
-    coords, system, event, scope = core.coords, core.system, core.event, core.scope
+    coords, scope = core.coords, core.scope
     for i in range(coords.u.size):
         coords.near[i] = i
     scope.examined = coords.u.size
     scope.window = NO_WINDOW
-    scope.packed = system.rated = event.fresh = 0
+    scope.packed = 0
+    examined_changed(core)
 
 
 @njit(**PART)
@@ -177,7 +179,7 @@ def forecast(core, ahead):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def open_by_direction(core):  # type: ignore[no-untyped-def]
     """Choose the coordinates that may meet a corner soon, for the present direction."""
-    coords, window, route, system = core.coords, core.window, core.route, core.system
+    coords, window, route = core.coords, core.window, core.route
     scope, cursor, opt = core.scope, core.cursor, core.opt
     n, room = coords.u.size, window.panel.shape[1] - opt.joining
     wanted = scope.wanted_along if route.along else scope.wanted_across
@@ -200,7 +202,7 @@ def open_by_direction(core):  # type: ignore[no-untyped-def]
             if count == room:
                 scope.retry_step = cursor.steps + opt.window_pause
                 examine_all(core)
-                system.rated = 1
+                response_rates_computed(core)
                 return
             coords.near[count] = i
             window.piece_seen[count] = coords.status[i].piece

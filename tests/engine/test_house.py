@@ -164,3 +164,16 @@ def test_limits_have_names(room):
         if one.value > 4.0 and name_of(file) not in FORMATS
     }
     assert not bare
+
+
+def test_what_still_holds_is_written_in_one_place():
+    """The flags of `homotopy.tracker.validity` change through its functions only."""
+    flags = {"solved", "rated", "ready", "fresh"}
+    owners = {"system", "event"}
+    writers = set()
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            if stored and node.attr in flags and ast.unparse(node.value).split(".")[-1] in owners:
+                writers.add(name_of(file))
+    assert writers == {"tracker/validity.py"}
