@@ -58,14 +58,33 @@ JUMP_ROOM = 64
 
 
 @njit(**PART)
+def set_along(core, pin):  # type: ignore[no-untyped-def]
+    """Let t move from where it is; `pin`: jump corners pin coordinates instead of ending the
+    route."""
+    route, column = core.route, core.active.column
+    route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
+    route.tau, route.start, route.stop = route.t, route.first, route.last
+    route.sign = 1.0 if route.last > route.first else -1.0
+    for c in range(column.size):
+        column[c].target_rate = column[c].target1
+
+
+@njit(**PART)
+def set_across(core, mu):  # type: ignore[no-untyped-def]
+    """Fix t; mu moves from 1 to 0 and is at `mu`."""
+    route = core.route
+    route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
+    route.tau = route.mu = mu
+    route.start, route.stop, route.sign = 1.0, 0.0, -1.0
+
+
+@njit(**PART)
 def go_across(core):  # type: ignore[no-untyped-def]
     """Switch to the route across: t is fixed and mu goes from 1 to 0; nothing is lifted yet."""
-    active, motion, route, system = core.active, core.motion, core.route, core.system
+    active, motion, system = core.active, core.motion, core.system
     close_window(core)
     restore_corners(core)
-    route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
-    route.tau = route.mu = route.start = 1.0
-    route.stop, route.sign = 0.0, -1.0
+    set_across(core, 1.0)
     system.mass_across = system.square_across = 0.0
     motion.across[:] = 0.0
     for c in range(active.column.size):
@@ -77,15 +96,10 @@ def go_across(core):  # type: ignore[no-untyped-def]
 def go_along(core, pin):  # type: ignore[no-untyped-def]
     """Switch to the route along: t moves.  The pull of the moving slopes continues from where it
     was left; only coordinates that changed piece meanwhile need an update."""
-    form, coords, active, route = core.form, core.coords, core.active, core.route
-    fixed, event = core.fixed, core.event
+    form, coords, fixed, event = core.form, core.coords, core.fixed, core.event
     close_window(core)
     restore_corners(core)
-    route.along, route.dt, route.dmu, route.pin, route.mu = 1, 1.0, 0.0, pin, 0.0
-    route.tau, route.start, route.stop = route.t, route.first, route.last
-    route.sign = 1.0 if route.last > route.first else -1.0
-    for c in range(active.column.size):
-        active.column[c].target_rate = active.column[c].target1
+    set_along(core, pin)
     route_changed(core)
     while event.touched:
         i = coords.touched[event.touched - 1]

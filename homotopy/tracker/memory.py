@@ -106,10 +106,11 @@ class Memory:
         self.scope.wanted = self.windows.fewest_on_features
         self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max
 
-    def note(self, change: Callable[[Any], None]) -> None:
-        """Say what has changed, by a function of `homotopy.tracker.validity`."""
-        interpreted: Callable[[Any], None] = getattr(change, "py_func", change)
-        interpreted(self)
+    def note(self, change: Callable[..., None], *given: object) -> None:
+        """Interpret a compiled function of a few lines that changes single numbers only, such as
+        those of `homotopy.tracker.validity`; it gets the records held here for its `core`."""
+        interpreted: Callable[..., None] = getattr(change, "py_func", change)
+        interpreted(self, *given)
 
     # ------------------------------------------------------------------ arrays
 

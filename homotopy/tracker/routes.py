@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from homotopy.tracker.crossing import set_across, set_along
 from homotopy.tracker.memory import Memory
 from homotopy.tracker.validity import system_changed
 
@@ -43,17 +44,10 @@ class Routes(Memory):
 
     def head_along(self, t: float, *, pin: bool = False) -> None:
         """Set the route along the path, at t."""
-        route = self.route
-        route.along, route.dt, route.dmu, route.mu, route.pin = 1, 1.0, 0.0, 0.0, pin
-        route.t = route.tau = t
-        route.start, route.stop = route.first, route.last
-        route.sign = 1.0 if route.last > route.first else -1.0
-        self.column.target_rate[:] = self.column.target1
+        self.route.t = t
+        self.note(set_along, pin)
         self.reset_pull()
 
     def head_across(self, mu: float) -> None:
         """Set the route at fixed t, at `mu` on its way from 1 to 0."""
-        route = self.route
-        route.along, route.dt, route.dmu, route.pin = 0, 0.0, 1.0, 1
-        route.mu = route.tau = mu
-        route.start, route.stop, route.sign = 1.0, 0.0, -1.0
+        self.note(set_across, mu)
