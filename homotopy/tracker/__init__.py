@@ -1,6 +1,6 @@
 """The compiled core: it moves a point from break-point to break-point along a route.
 
-`state` defines what it works on, `tolerances` what counts as zero.  Read `follow` first: check,
+`state` defines its data, `tolerances` what counts as zero.  Read `follow` first: check,
 choose (`ties`), pivot (`pivots`, with `pieces`, `independence`, `leaving` and `exchange`), solve
 (`rates`, `factor`), step, record.  `crossing` crosses jumps; `proof` bounds the error and corrects
 it, using the `sizes` of the terms; `windows` skip coordinates that are far from every corner;

@@ -4,13 +4,13 @@ At a jump the coordinates that press on the jump corner change side.  At fixed t
 flipped coordinate is translated vertically by ``mu * lift_i``, where ``lift_i`` is the height of
 alpha_i above its new slope, so that the present point is optimal at mu = 1.  `follow` takes mu to 0
 with every coordinate kept on its own convex branch (at a jump corner it is *pinned*, its alpha
-unbounded on the far side).  Coordinates that end pinned are flipped in turn, until none is.  The
-objective never rises, because the point left behind is feasible for the new partition.
+unbounded on the far side).  Coordinates that end pinned are flipped next, and so on until none is.
+The objective never rises, because the point left behind is feasible for the new partition.
 
 On degenerate data a flip may move nothing: several partitions share one response, and what happens
 *ahead* of t decides which of them the path takes.  The sign of this is a partition that recurs at
-the same t with an unmoved response.  From then on pinned coordinates are judged after a turn in the
-direction of travel, with walls moving with t: the one-sided derivative of the objective then falls
+the same t with an unmoved response.  From then on `look_ahead` finds the coordinates that would be
+pinned just past t, where walls move with t: the one-sided derivative of the objective then falls
 with every flip, and no partition recurs.
 """
 
@@ -50,7 +50,7 @@ from homotopy.tracker.windows import alpha_now, close_window, widen
 
 __all__ = ["begin_jump", "end_jump", "end_round", "flip", "look_ahead"]
 
-# Space in the log for a round of flips, in addition to two entries for each of them.
+# Space in the log for a round of flips, in addition to two entries for each flip.
 JUMP_ROOM = 64
 
 
@@ -155,7 +155,7 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
         cursor.steps,
         0,
     )
-    # Each is coded with its destination: 2 i, plus 1 if to the right.
+    # A flip is stored as 2 i, plus 1 if it goes to the right.
     jumping.flips = jumping.pressing = event.walls
     for q in range(event.walls):
         motion.flips[q] = coords.tied[coords.tied.size - 1 - q]
@@ -184,7 +184,7 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def flip(core):  # type: ignore[no-untyped-def]
-    """Let the coordinates in ``motion.flips`` change side, lifted to where they are."""
+    """Flip the coordinates in ``motion.flips``; lift their new branches to the present point."""
     polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
     record, fixed, system = core.record, core.fixed, core.system
     jumping, cursor = core.jumping, core.cursor
@@ -208,7 +208,7 @@ def flip(core):  # type: ignore[no-untyped-def]
             > core.tol.steps + core.tol.jump_each * coords.u.size
         )
     ):
-        # Too many to take across a few at a time.
+        # Too many for this method, which crosses a few at a time.
         return STUCK
     if cursor.logged + 2 * jumping.flips + JUMP_ROOM >= record.log.size:
         return RECORD_FULL
@@ -228,7 +228,7 @@ def flip(core):  # type: ignore[no-untyped-def]
             j += 1 if right else -1
         u = coords.u[i] + coords.status[i].miss
         to_slope(core, i, j)
-        # With its lift the point does not move.
+        # Choose the lift so that the point does not move.
         coords.u[i], coords.status[i].miss = u, 0.0
         lift = coords.alpha[i] - slope_value(core, i, j, coords.u[i])
         coords.fence[i].lift = lift
@@ -248,7 +248,7 @@ def slope_beside(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def touches_slope(core, i):  # type: ignore[no-untyped-def]
-    """Whether alpha of pinned coordinate i is that of its branch at the corner."""
+    """Whether pinned coordinate i has the alpha of the slope beside its corner."""
     coords = core.coords
     u = corner_now(core, i, coords.status[i].piece // 2)
     value = slope_value(core, i, slope_beside(core, i), u)
@@ -258,7 +258,7 @@ def touches_slope(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def list_pinned(core, release):  # type: ignore[no-untyped-def]
     """List the pinned coordinates in ``motion.flips``.  With `release`, list only those whose alpha
-    is beyond its slope, and return how many just touch it."""
+    is beyond their slope, and return how many just touch it."""
     coords, active, motion, system, jumping = (
         core.coords,
         core.active,
@@ -364,8 +364,8 @@ def end_jump(core):  # type: ignore[no-untyped-def]
     event.stay_number += 2
     still = not moved_from(core, motion.before, tol.same)
     if still and jumping.pressing == 1:
-        # A coordinate whose flip moved nothing may stay on its corner.  (Several that flipped at
-        # once may have balanced each other: each may still be tried alone.)
+        # A coordinate whose flip moved nothing may stay on its corner.  (If several flipped at
+        # once, they may have balanced each other, so each may still be tried alone.)
         for q in range(cursor.logged - jumping.jump_log):
             coords.status[record.log[jumping.jump_log + q].i].jump_stay = event.stay_number
     cursor.jumps += 1
@@ -378,7 +378,8 @@ def end_jump(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def fallen(core):  # type: ignore[no-untyped-def]
-    """Whether the jump has left behind the rounding of much larger terms (as in `measure`)."""
+    """Whether the terms (as in `measure`) were so much larger before the jump that their rounding
+    matters now."""
     coords, mass = core.coords, 0.0
     for i in range(coords.u.size):
         mass += coords.status[i].length * abs(alpha_now(core, i))

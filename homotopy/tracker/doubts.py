@@ -13,7 +13,7 @@ __all__ = ["Doubts", "Stretch"]
 
 class Stretch(NamedTuple):
     """Segments ``first .. last`` of a record, and the error found at the check that ended them.
-    The last one may not have begun by then."""
+    Segment `last` may not have begun at that check."""
 
     first: int
     last: int
@@ -58,7 +58,7 @@ class Doubts:
         self.judged = segments
 
     def state(self) -> dict[str, Any]:
-        """Return all of it by name, for a checkpoint."""
+        """Return all fields by name, for a checkpoint."""
         first, last, error = zip(*self.stretches, strict=True) if self.stretches else ((), (), ())
         return {
             "whole": self.whole,

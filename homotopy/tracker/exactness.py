@@ -161,15 +161,15 @@ class Exactness(Factoring):
         return self.off
 
     def _interval(self) -> int:
-        """Return the number of steps until u is recomputed, which costs about ten steps."""
+        """Return the number of steps until u is next recomputed, which costs about ten steps."""
         sizes, patience = self.sizes, self.tolerances.patience
         if sizes.most_mass > patience.fallen * sizes.mass:
-            # The rounding of alphas that were much larger matters by now: remove it while small.
+            # Alphas were much larger before: remove their rounding while it is small.
             sizes.most_mass = sizes.mass
             return patience.often
         moved = np.count_nonzero(self.alpha) / max(self.system.actives, 1)
         least = patience.refresh
-        # On small problems it costs next to nothing.
+        # It is cheap on small problems, so do it more often there.
         most = int(least * np.clip(self.u.size / patience.usual_n, 1.0, patience.stretch))
         if self._phi is not None:
             # Windows by distance recompute w and u whenever they end.
@@ -202,7 +202,7 @@ class Exactness(Factoring):
         self.coords.status.slope[:] = height
         sizes.size_scale, sizes.height = middle(base), middle(height)
         if sizes.size_scale == 0.0:
-            # If every corner is 0, the scale is what alpha can do to u.
+            # If every corner is 0, the scale is the largest response that alpha can cause.
             heaviest = float(self.gram.sizes.max())
             possible = max(float(np.abs(self.u).max()), heaviest * sizes.height)
             sizes.size_scale = possible or 1.0

@@ -49,7 +49,7 @@ def null_direction(core, i):  # type: ignore[no-untyped-def]
 def sharpen_null(core, i):  # type: ignore[no-untyped-def]
     """Correct the null direction by its residual; return False if that is only rounding.
 
-    The path would break by its length times that residual.
+    The residual, times the length of the move, would be a break in the path.
     """
     form, coords, active = core.form, core.coords, core.active
     motion, fixed, system, tol = core.motion, core.fixed, core.system, core.tol
@@ -104,7 +104,7 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
     """Return the place in A of the first coordinate to reach the end of its knot (size for i, -1
     for none) as alpha moves along ``way * work[1]`` (i itself by `way`), and the length.
 
-    Of several, choose the one with the largest weight, for a better conditioned exchange.
+    Of several that are tied, choose the largest weight: the exchange is then best conditioned.
     """
     coords, active, system, tol = core.coords, core.active, core.system, core.tol
     size, v = system.actives, active.work[1]
@@ -131,9 +131,9 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def move_along(core, i, length):  # type: ignore[no-untyped-def]
-    """Move alpha along the null direction; u moves with it, by rounding only.
+    """Move alpha along the null direction, and update u.
 
-    A pivot of 1e-14 still means a ``|Q v|`` of 1e-7 outside A.
+    In exact arithmetic u would stay.  But a pivot of 1e-14 allows a ``|Q v|`` of 1e-7 outside A.
     """
     coords, active, motion, fixed = core.coords, core.active, core.motion, core.fixed
     system, event, cursor = core.system, core.event, core.cursor
@@ -193,7 +193,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
     """Move coordinate i, on a knot but dependent on A, along the null direction until some
     coordinate reaches the end of its knot; that one leaves A and i takes its place.
 
-    alpha_i moves `inward` (if `either`: in the direction that is shorter).
+    alpha_i moves `inward` (if `either`: in whichever direction is shorter).
     """
     coords, active, record, system, cursor = (
         core.coords,
@@ -226,7 +226,7 @@ def exchange(core, i, inward, either):  # type: ignore[no-untyped-def]
             move_along(core, i, way * step)
         slope = coords.status[j].piece // 2 + (0 if rising else 1)
         if j == i:
-            # It crossed its whole knot: move it to the far slope without ever joining A.
+            # It has crossed its whole knot: put it on the far slope.  It never joins A.
             arrive(core, i, slope)
             if coords.status[i].bend == 0.0:
                 coords.alpha[i] = slope_value(core, i, slope, 0.0)

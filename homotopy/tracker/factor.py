@@ -87,10 +87,10 @@ def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
-    """Solve ``schur x = short`` for the border, x into ``column.rate``; return the rank.
+    """Solve ``schur x = column.imbalance``, with x in ``column.rate``; return the rank.
 
-    The largest pivot comes first (``column.order``); pivots below `least` have lost their support.
-    There x is 0 and the remainder stays in ``column.imbalance``.
+    Eliminate the largest pivot first (``column.order``).  Columns with pivots below `least` have no
+    support: their x is 0, and the remainder stays in ``column.imbalance``.
     """
     m = column.size
     for c in range(m):

@@ -59,7 +59,7 @@ class Factoring(Runs):
         weak = np.flatnonzero(~(np.diagonal(rows)[:count] ** 2 > least[:count]))
         first = int(weak[0]) if weak.size else count
         if first < index.size and extra[first] > 0.0 and self.gram.semidefinite:
-            # 1 / bend, which keeps it independent, drowns in the rounding of Q.
+            # 1 / bend, which keeps it independent, is lost in the rounding of Q.
             rows = self._by_length(index, extra)
             count = min(rows.shape)
             pivots = np.diagonal(rows) ** 2
@@ -74,8 +74,8 @@ class Factoring(Runs):
         self.system.actives = self.system.admitted = count
 
     def _by_length(self, index: Index, extra: Array) -> Array:
-        """The same factor from rows of features, border and diagonal: lengths have twice the digits
-        of their squares."""
+        """Return the same factor from rows of features, border and diagonal: lengths have twice the
+        digits of their squares."""
         if self._phi is None:
             # A root of Q, whose negative eigenvalues are rounding.
             values, vectors = np.linalg.eigh(self.gram.block(index, index))

@@ -73,7 +73,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
         off, pace = fence.shift * route.mu - u[i], du[i] - fence.shift * route.dmu
         over, up = high + high_rate * t + off, sign * (pace - high_rate * dt)
         under, down = -(low + low_rate * t + off), sign * (low_rate * dt - pace)
-        # Compute both directions, and choose without a branch: half of the coordinates go up.
+        # Compute both directions and choose without a branch, which could not be predicted.
         gap, speed = over, up
         if down > up:
             gap, speed = under, down
@@ -96,10 +96,11 @@ def first_corner(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def length_of_slant(core, i, upwards, length):  # type: ignore[no-untyped-def]
-    """Return the length of step after which coordinate i leaves its slanted piece; in u: `length`.
+    """Return the length of step at which coordinate i leaves its slanted piece, computed from
+    alpha; `length` is the same computed from u.
 
-    If the piece bends much, u_i hardly moves on it, and the distance of u_i from the corner is a
-    difference of numbers that agree in most digits.  That of alpha from the next slope is not.
+    If the curvature is large, u_i hardly moves on the piece, and its distance from the corner loses
+    most digits to cancellation.  The distance of alpha from the next slope does not.
     """
     coords, route, tol = core.coords, core.route, core.tol
     status, polylines = coords.status[i], core.polylines
@@ -109,7 +110,7 @@ def length_of_slant(core, i, upwards, length):  # type: ignore[no-untyped-def]
         return length
     gap = coords.alpha[i] - slope_value(core, i, k, 0.0)
     speed = route.sign * (slope_rate(core, i, k) - core.active.rate[status.place])
-    # Only if no step is between the two: alpha must reach the next slope where u meets the corner.
+    # Only if the two slopes join without a step, so that both lengths mean the same event.
     rounding = tol.alpha_blur * EPS * abs(slope_value(core, i, j, 0.0))
     if speed == 0.0 or abs(gap - speed * length) > rounding:
         return length
@@ -291,7 +292,7 @@ def step(core):  # type: ignore[no-untyped-def]
     if route.along and system.mass_along > 2.0 * system.carrying:
         rounding = EPS * system.mass_along * length * fixed.largest_root
         if rounding > tol.carried * sizes.size_scale:
-            # The remainder of slopes that came and went would be carried too far.
+            # Slopes that no longer move have left too much rounding in the pull.
             return REPAIR
     cut = np.int64(0)
     if scope.window:
@@ -300,8 +301,8 @@ def step(core):  # type: ignore[no-untyped-def]
             return PAUSE
         cut = np.int64(allowed < length)
         length = allowed
-    # An event within rounding of the end happens at the end; but a fast alpha must not be moved the
-    # rest of the way for that.
+    # An event within rounding of the end happens at the end.  Keep the length of the step: a fast
+    # alpha would overshoot.
     arrived = left - length <= tol.arrival * max(abs(route.stop), abs(route.start)) and not cut
     after = route.stop if arrived else route.tau + route.sign * length
     if not arrived and abs(after) < tol.shrinks * abs(route.tau):
@@ -342,7 +343,7 @@ def step(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def check_due(core):  # type: ignore[no-untyped-def]
-    """Check what must be done before the next turn; return `GO` if nothing."""
+    """Return what must be done before the next step, `GO` if nothing."""
     coords, motion, record, route, fixed = (
         core.coords,
         core.motion,
@@ -404,7 +405,7 @@ def follow(core):  # type: ignore[no-untyped-def]
             absorb_dropped(core)
             continue
         if cursor.due == 0 and not route.settling and event.recomputed < tol.recomputations:
-            # The turn has moved u: recompute it before continuing.
+            # Resolving the ties has moved u: recompute it before continuing.
             event.recomputed += 1
             return REPAIR
         event.recomputed = 0

@@ -11,7 +11,7 @@ the row, and the shift goes to 0 (``mu`` from 1 to 0).
 
 Going back recomputes nothing.  Every change of piece is in the log, and pivots change the factor
 only to the right of the first column that was removed: that part is copied from the base.  So the
-base is the same after any number of rows, to the last bit.
+base is restored to the last bit, however many rows have been moved.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def sharp_pivot(core, i, extra):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def rounding_of(core, i):  # type: ignore[no-untyped-def]
-    """Return the rounding of the pivot with column ``work[0]``, and its null direction's mass.
+    """Return the rounding of the pivot with column ``work[0]``, and the mass of its null direction.
 
     With v the null direction (v_i = 1), the squared pivot is ``v^T Q v`` and has the rounding of
     that sum, so dependence is decided by the Rayleigh quotient of v, not by the pivot alone.  A
@@ -155,12 +155,12 @@ def rounding_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def is_significant(core, i, pivot, mass):  # type: ignore[no-untyped-def]
-    """Whether a pivot that is small relative to its diagonal is significant nevertheless.
+    """Whether a pivot is significant although it is small relative to its diagonal.
 
-    With features it is the square of a length, which is known to a few eps of its terms.  Treated
-    as 0, it would let alpha_i move through its whole range, u_i by the pivot times that, and w (so
-    other responses) by its root times that: the path would break.  (Before its start, and inside a
-    jump, nothing has to be continuous.)
+    With features a pivot is the square of a length, and the length is known to a few eps of its
+    terms.  If the pivot is treated as 0, alpha_i may move through its whole range; then u_i moves
+    by the pivot times that range, and w (hence other responses) by the root of the pivot times it,
+    and the path breaks.  (Before its start, and inside a jump, nothing has to be continuous.)
     """
     coords, active, motion, system = core.coords, core.active, core.motion, core.system
     if system.actives >= motion.w.size + active.column.size:

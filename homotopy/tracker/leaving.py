@@ -85,7 +85,7 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         if coords.status[i].own * abs(change) > tol.dropped * max(
             coords.fence[i].scale, abs(coords.u[i])
         ):
-            # If alpha is fast, t is too coarse to stop at the end of its knot.
+            # Rounding of t makes a fast alpha miss the end of its knot.
             drop(core, i, change)
 
 

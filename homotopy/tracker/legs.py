@@ -1,11 +1,11 @@
 """Legs: paths that each continue from the end of the one before, with other corners and targets.
 
-Q, the border, the slopes and the kinds of corners are the same on all legs; on each of them t runs
-from 0 to 1 and the corners and the target move from one row of `state.Legs` to the next.  Nothing
-but numbers changes from leg to leg, so a sequence of short paths is one run of compiled code.
+Q, the border, the slopes and the kinds of corners are the same on all legs.  On each of them t runs
+from 0 to 1, and the corners and the target move from one row of `tasks.Legs` to the next.  Only
+these numbers change from leg to leg, so a sequence of short paths is one run of compiled code.
 
 Each leg is measured at both ends, like a separate trace.  If one needs more than a correction with
-the present factor, the run ends: the legs before it are complete, and the next is traced
+the present factor, the run ends: the legs before it are complete, and that one is traced
 separately.
 """
 
@@ -49,7 +49,7 @@ def load_leg(core, leg):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def head_for(core, leg):  # type: ignore[no-untyped-def]
-    """Set the route to the beginning of a leg.  No slope moves, so nothing pulls."""
+    """Set the route to the beginning of a leg.  No slope moves, so the pull is 0."""
     motion, route, sizes, system, event = (
         core.motion,
         core.route,
@@ -131,7 +131,7 @@ def mend_end(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def write_mark(core, mark):  # type: ignore[no-untyped-def]
-    """Write where the record stands, and how much has been done."""
+    """Write the present lengths of the record, and the counts of steps and pivots."""
     cursor = core.cursor
     mark.segments, mark.entries, mark.logged = cursor.segments, cursor.entries, cursor.logged
     mark.steps, mark.pivots, mark.exchanges = cursor.steps, cursor.pivots, cursor.exchanges

@@ -147,7 +147,7 @@ class Memory:
         status.own = gram.diag
         beside = fixed.rho * squares
         status.diag, status.weight = gram.diag + beside, gram.sizes + beside
-        # If Q is semidefinite, all of 1 / bend remains, up to rounding.
+        # If Q is semidefinite, the pivot is at least 1 / bend, up to rounding.
         fixed.semidefinite = gram.semidefinite
         fixed.floor = 0.5 if gram.semidefinite else self.tolerances.independence.floor
         fixed.slanted = bool(np.any(self.problem.polylines.curvature))
@@ -449,7 +449,7 @@ class Memory:
             owner: {
                 name: _plain(array)
                 for name, array in members._asdict().items()
-                # The border is the problem's; the column belongs to several.
+                # The border belongs to the problem; the column is added below.
                 if name not in ("border", "column") or owner == "record"
             }
             for owner, members in owners.items()

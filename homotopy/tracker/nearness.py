@@ -88,12 +88,12 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
     """Return how close to a corner u_i counts as on it (see `homotopy.tracker.tolerances`)."""
     coords, fixed, sizes, system, tol = core.coords, core.fixed, core.sizes, core.system, core.tol
     fence = coords.fence[i]
-    # (If b takes all responses far from 0, the corners there are no farther apart.)
+    # (If b shifts all responses far from 0, the corners are no farther apart.)
     size = max(fence.scale, min(abs(coords.u[i]), sizes.without_b))
     size = max(size, tol.of_w * fence.root * sizes.length)
     near = tol.near * size + fence.root * sizes.noise
     if fixed.slanted and coords.status[i].bend > 0.0:
-        # There alpha determines u, and is the more precise of the two if the piece bends much.
+        # There alpha determines u, and is more precise if the curvature is large.
         alpha = near_alpha_of(core, i, 0.0) / coords.status[i].bend
         near = min(near, alpha + tol.blur * EPS * abs(coords.u[i]))
     return near + system.blur * abs(coords.du[i])
@@ -101,7 +101,7 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def near_alpha_of(core, i, rate):  # type: ignore[no-untyped-def]
-    """Return how close to the end of its knot alpha_i, which moves at `rate`, counts as there."""
+    """Return how close to the end of its knot alpha_i, moving at `rate`, counts as at the end."""
     coords, sizes, system, tol = core.coords, core.sizes, core.system, core.tol
     fence, status = coords.fence[i], coords.status[i]
     unit = status.height
@@ -111,14 +111,14 @@ def near_alpha_of(core, i, rate):  # type: ignore[no-untyped-def]
         unit = min(unit, size / status.weight) if unit > 0.0 else size / status.weight
         rounding += sizes.noise / fence.root
     if status.height > 0.0:
-        # If u_i says nothing about alpha, the ends of its knot still do.
+        # The ends of the knot limit the rounding even if u_i says nothing about alpha.
         rounding = min(rounding, tol.ends * tol.near * max(status.height, abs(coords.alpha[i])))
     return tol.near * unit + rounding
 
 
 @njit(**PART)
 def still_alpha(core, i):  # type: ignore[no-untyped-def]
-    """Return the speed of alpha_i that is rounding: of other speeds, or of moving slopes."""
+    """Return the speed of alpha_i below which it is rounding of other speeds or of the pull."""
     coords, active, system, tol = core.coords, core.active, core.system, core.tol
     still = system.fastest * tol.speed * EPS
     if active.column.size and coords.fence[i].root > 0.0:
@@ -149,9 +149,9 @@ def slanted_u(core, i):  # type: ignore[no-untyped-def]
 def set_slanted_u(core, i):  # type: ignore[no-untyped-def]
     """Set u of coordinate i, on a slanted piece, to the value given by alpha.
 
-    If Q_ii times the bend is large, a response says little about alpha: rounding in u becomes far
-    larger in alpha, and then in every u.  So alpha decides where the piece ends,
-    as with knots; the distance of the response from there is kept in `miss`, for refinement.
+    If Q_ii times the bend is large, a response says little about alpha: its rounding grows in
+    alpha, and from there in every u.  So alpha decides where the piece ends, as on knots.  The
+    response minus this u is kept in `miss`, for refinement.
     """
     coords = core.coords
     place = slanted_u(core, i)

@@ -30,8 +30,8 @@ MIX, PRIME, SPREAD = 2654435761, 4294967291, 40503
 
 @njit(**PART)
 def set_fence(core, i):  # type: ignore[no-untyped-def]
-    """Set the corners between which u_i is free: none on a knot, unless i is dependent there.  A
-    corner at the wrong infinity excludes nothing."""
+    """Set the corners between which u_i is free: none on a knot, unless i is dependent there.  (A
+    low corner at +inf, or a high one at -inf, is no bound.)"""
     polylines, coords = core.polylines, core.coords
     fence, piece = coords.fence[i], coords.status[i].piece
     fence.low, fence.low_rate, fence.high, fence.high_rate = -np.inf, 0.0, np.inf, 0.0
@@ -179,7 +179,7 @@ def is_active(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def room_of(core, i, way):  # type: ignore[no-untyped-def]
-    """Return how far alpha_i, on a knot, can rise (way > 0) or fall; a pin has only one end."""
+    """Return how far alpha_i, on a knot, can rise (way > 0) or fall; a pinned one has one end."""
     coords = core.coords
     status = coords.status[i]
     j = status.piece // 2

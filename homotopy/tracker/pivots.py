@@ -59,7 +59,7 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
     polylines, coords, fixed, event = core.polylines, core.coords, core.fixed, core.event
     slope = coords.status[i].piece // 2
     if is_active(core, i):
-        # On a slanted piece alpha is tracked itself; u is as exact as it is tracked.
+        # (On a slanted piece alpha is already tracked.)
         remove(core, i)
     else:
         coords.alpha[i] = slope_value(core, i, slope, coords.u[i])
@@ -185,7 +185,7 @@ def hold_dependent(core, i):  # type: ignore[no-untyped-def]
     """Keep coordinate i on its knot with its present alpha, outside the factor.
 
     It depends on the active coordinates, so its response follows from theirs.  If equations are
-    redundant, or there are more unknowns than rows, its response follows its corner.
+    redundant, or there are more unknowns than rows, it stays on its corner.
     """
     coords, system = core.coords, core.system
     coords.status[i].dependent = 1
@@ -298,7 +298,7 @@ def admit(core):  # type: ignore[no-untyped-def]
             continue
         code = UNBOUNDED
         if sizes.length > 0.0:
-            # (With w = 0, a direction that is null up to rounding would leave only rounding.)
+            # (With w = 0, a direction that is null up to rounding would make w pure rounding.)
             code = exchange(core, i, 1.0, np.int64(1))
         if code == UNBOUNDED:
             hold_dependent(core, i)

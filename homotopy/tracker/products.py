@@ -74,7 +74,7 @@ def add_row(core, mode, i, weight, out):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def squared_length(vector):  # type: ignore[no-untyped-def]
-    """Return the sum of squares, in order."""
+    """Return the sum of squares, added in order."""
     total = 0.0
     for k in range(vector.size):
         total += vector[k] * vector[k]

@@ -7,7 +7,7 @@ a hundredth of what the certificate allows at its tolerance of 1e-8 (the names a
 `homotopy.tracker.tolerances.Proof`):
 
     u_i on its piece    eps_m * (|phi_i| sum_j |phi_j||alpha_j| + |B_i||b| + terms of the corner;
-                        no less than those of the equations that determine b, as far as B_i goes)
+                        at least |B_i| / |B| times the terms of the equations that determine b)
                         + little_u * max(|u_i|, |corner|), but at most `apart` of the distance
                         between two corners
     alpha_i on its knot little_alpha * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
@@ -77,7 +77,7 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     for c in range(active.column.size):
         parts += abs(coords.border[i, c] * active.column[c].b)
         share = max(share, abs(coords.border[i, c]))
-    # w and b are determined by the equations of others, and known no better than these.
+    # w and b are solved from other equations, and are known no better than those.
     parts = max(max(parts, share * sizes.middle), least_terms(core, i))
     allowed = tol.little_u * max(u, abs(place)) + solving_error(core) * parts
     least = max(tol.apart * status.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
@@ -138,11 +138,12 @@ def off_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def off_slanted(core, i):  # type: ignore[no-untyped-def]
-    """Return how far the response of coordinate i is from the value given by alpha, likewise."""
+    """Return how far the response of coordinate i is from the u that alpha gives, relative to the
+    error allowed."""
     polylines, coords, route, tol = core.polylines, core.coords, core.route, core.tol
     status, slope = coords.status[i], polylines.slope[i, coords.status[i].piece // 2]
     terms = (abs(slope.at) + abs(slope.rate * route.t) + abs(coords.alpha[i])) / status.bend
-    # (If it should be 0, its only terms are the rounding of others.)
+    # (If u_i should be 0, its only terms are the rounding of others.)
     least = max(tol.apart * terms, tol.nearest * EPS * least_terms(core, i))
     allowed = min(allowed_u(core, i, coords.u[i], terms), tol.share * least)
     return part_of(abs(status.miss), allowed)
@@ -161,9 +162,9 @@ def off_border(core, c):  # type: ignore[no-untyped-def]
 def worst_off(core):  # type: ignore[no-untyped-def]
     """Return the largest error of all coordinates and border equations; u must be recomputed.
 
-    ``sizes.bound`` bounds the error relative to what the certificate allows, which is the larger of
-    the two terms that `allowed_u` adds.  ``sizes.gap`` gets a bound on the duality gap: a response
-    off its piece leaves at most its distance times the heights there.
+    Set ``sizes.bound`` to a bound relative to what the certificate allows, which is the larger of
+    the two terms that `allowed_u` adds; and ``sizes.gap`` to a bound on the duality gap, to which a
+    response off its piece contributes at most its distance times the heights there.
     """
     coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
     worst = others = gap = 0.0
@@ -207,7 +208,7 @@ def residual_of(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def off_course(core):  # type: ignore[no-untyped-def]
-    """Return the largest error of the active coordinates, as they are tracked."""
+    """Return the largest error of the active coordinates, without recomputing u."""
     coords, active, system = core.coords, core.active, core.system
     worst = 0.0
     for k in range(system.actives):
@@ -299,7 +300,7 @@ def refine_or_ask(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def absorb_dropped(core):  # type: ignore[no-untyped-def]
-    """Refine after alphas have left their knots before reaching the end of them."""
+    """Refine after alphas have left their knots away from an end."""
     active, event = core.active, core.event
     for c in range(active.column.size):
         active.column[c].off, active.column[c].dropped = active.column[c].dropped, 0.0
@@ -312,8 +313,8 @@ def absorb_dropped(core):  # type: ignore[no-untyped-def]
 def correct(core, everywhere):  # type: ignore[no-untyped-def]
     """Correct the point with pivots: an alpha that the change takes out of its knot leaves it.
 
-    Each pivot needs u on A alone, and where knots have shrunk to a point there are hundreds: u
-    follows `everywhere` only if the caller does not recompute it.
+    A pivot needs u on A only, and where knots have shrunk to points there are hundreds of pivots.
+    So update u `everywhere` only if the caller does not recompute it.
     """
     coords, active, system = core.coords, core.active, core.system
     for _ in range(1 + system.actives):
@@ -365,7 +366,7 @@ def shift_active(core, part):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def shift_response(core):  # type: ignore[no-untyped-def]
-    """Move w, b and u of all examined coordinates by the effect of these changes."""
+    """Move w, b and u of all examined coordinates by the effect of the change."""
     coords, active, fixed, system, scope = (
         core.coords,
         core.active,

@@ -65,10 +65,10 @@ def prepare(core):  # type: ignore[no-untyped-def]
 
 @njit(**SUM)
 def finish(core, x, out):  # type: ignore[no-untyped-def]
-    """Solve for ``x = R^{-T} right``: the alpha part to `out`, the b part to ``column.rate``.
+    """Solve the bordered system, given ``x = R^{-T} right`` for the rows of A and minus the
+    right-hand side of the border in ``column.imbalance``.
 
-    ``column.imbalance`` holds minus the right-hand side of the border.  Return the rank of the
-    border.
+    Write the alpha part to `out` and the b part to ``column.rate``; return the rank of the border.
     """
     active, fixed, system, tol = core.active, core.fixed, core.system, core.tol
     size, half, m = system.actives, active.half, active.column.size
@@ -107,8 +107,8 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def unsupported(core, rank):  # type: ignore[no-untyped-def]
-    """Whether the balance requires what the active coordinates cannot provide; then write to
-    ``column.slide`` the direction of b against the required growth of ``B^T alpha``."""
+    """Whether the active coordinates cannot keep the border equations balanced; if so, write to
+    ``column.slide`` the direction of b opposite to the required growth of ``B^T alpha``."""
     active, route, tol = core.active, core.route, core.tol
     left = abs(route.stop - route.tau)
     for q in range(rank, active.column.size):
@@ -165,8 +165,8 @@ def spread_rates(core):  # type: ignore[no-untyped-def]
     size, mass = system.actives, system.mass_along if route.along else system.mass_across
     for c in range(active.column.size):
         column = active.column[c]
-        # The system is solved for b - rho e.  (Do not use the sum that equals e': rho times its
-        # rounding would exceed the rest.)
+        # The system is solved for b - rho e.  (Do not use ``B^T alpha'`` instead of e', which it
+        # equals: rho times its rounding would exceed the rest.)
         column.full_rate = column.rate + fixed.rho * column.target_rate
         mass += abs(column.full_rate) / math.sqrt(fixed.rho)
     for k in range(size):
@@ -238,7 +238,7 @@ def correct_rates(core, mass):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def speed_of_w(core):  # type: ignore[no-untyped-def]
-    """Return ``|w'|`` plus the weight of b' relative to it."""
+    """Return ``|w'|`` plus ``|b'|`` in the same unit."""
     active, motion, fixed = core.active, core.motion, core.fixed
     speed = math.sqrt(squared_length(motion.dw))
     for c in range(active.column.size):

@@ -47,7 +47,7 @@ def _record(kind: Any) -> np.dtype[Any]:
 def records(array: Any) -> Any:
     """Return `array`, of a structured dtype, as `Records`; each record has attributes too."""
     if array.dtype.type is np.record:
-        # (A change of the type would take ten times as long.)
+        # (Converting the type would take ten times as long.)
         return array.view(Records)
     return array.view(_record(array.dtype), Records)
 
@@ -84,6 +84,6 @@ class Numbers:
 
 @functools.cache
 def _places(kind: np.dtype[Any]) -> dict[str, tuple[bool, int]]:
-    """Return whether each field is a real number, and its place; every field is of eight bytes."""
+    """Return whether each field is a real number, and its place; every field has eight bytes."""
     fields: Any = kind.fields or {}
     return {name: (part.kind == "f", at // 8) for name, (part, at, *_) in fields.items()}

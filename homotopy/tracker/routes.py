@@ -15,7 +15,7 @@ class Routes(Memory):
     """Sets polylines and routes."""
 
     def reset_pull(self) -> None:
-        """Recompute the pull of the moving slopes: slopes that came and went leave rounding."""
+        """Recompute the pull of the moving slopes: those that no longer move have left rounding."""
         system, status, slope = self.system, self.coords.status, self.model_polylines.slope
         j = self.piece // 2
         flat = (self.piece % 2 == 0) & (slope.bend[self._every, j] == 0.0)

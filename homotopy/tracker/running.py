@@ -140,5 +140,5 @@ def lay_out(arrays, numbers, tol, opt, room):  # type: ignore[no-untyped-def]
 
 
 def held_core(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Any:
-    """Return the argument of `run`, good for as long as these arrays are used."""
+    """Return the argument of `run`, valid as long as these arrays are in use."""
     return held(core_of, lay_out, arrays, numbers, tol, opt)

@@ -68,7 +68,9 @@ class Runs(Routes):
 
     def run(self, listen: Callable[[], bool] | None = None) -> int:
         """Run compiled code until the caller must act; handle all other requests.
-        `listen` is called at every pause; True stops."""
+
+        `listen` is called at every pause; if it returns True, the run stops there.
+        """
         event, pauses = self.event, self.tolerances.pauses
         burst = pauses.burst
         while True:

@@ -48,7 +48,7 @@ class Settling(Exactness):
         low[:, 1:] = high[:, :-1] = snap.corner
         at, j, bend, a = u, np.arange(k + 1), snap.curvature, snap.slope
         if self.fixed.slanted:
-            # A steep piece is nearest along u: alpha says at which u.
+            # On a steep piece, look for the nearest point along u: at the u that alpha gives.
             at = np.array(np.broadcast_to(u, a.shape))
             np.divide(a - alpha, bend, out=at, where=bend * u_scale > a_scale)
         place[:, ::2] = at = np.minimum(np.maximum(at, low), high)
@@ -59,7 +59,7 @@ class Settling(Exactness):
         side[:, 1::2], place[:, 1::2], value[:, 1::2], allowed[:, 1::2] = knots
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.abs(u - place) / u_scale + np.abs(alpha - value) / a_scale
-        # If a slope is as near, it wins, because it costs nothing.
+        # At the same distance a slope wins: it needs no place in the factor.
         distance[:, 1::2] += self.tolerances.bias
         distance[~(allowed & (distance < INF))] = INF
         piece = distance.argmin(axis=1)
@@ -71,7 +71,7 @@ class Settling(Exactness):
     def _knots(
         self, snap: Snapshot, first: Index, last: Index
     ) -> tuple[Any, Array, Array, npt.NDArray[np.bool_]]:
-        """Return the corners as pieces: their side, u and alpha there, and who may be on them."""
+        """Return the corners as pieces: side, u, alpha, and which coordinates may be on them."""
         corner, j, bend = snap.corner, np.arange(snap.corner.shape[1]), snap.curvature
         real = np.isfinite(corner)
         finite = np.where(real, corner, 0.0)

@@ -23,10 +23,11 @@ __all__ = ["corner_sizes", "factor_error", "knot_terms", "least_terms", "measure
 def corner_sizes(corner, status, work, t, otherwise):  # type: ignore[no-untyped-def]
     """Measure the corners of each coordinate at t.
 
-    `nearest` is the size of the terms of its corner nearest to 0 (the rounding of a corner depends
-    on its terms; one that is 0 and stays there has none), `apart` the smallest distance between two
-    of its corners, `usual` the nearest corner that is not 0 but at most the median of these over
-    all, or `otherwise` if all corners are 0.
+    * `nearest`: the terms ``|at| + |rate t|`` of its corner nearest to 0, because the rounding of a
+      corner is relative to its terms (0 for a corner that stays at 0);
+    * `apart`: the smallest distance between two of its corners;
+    * `usual`: the smallest nonzero terms of its corners, at most the median of these over all
+      coordinates (`otherwise` if all corners are 0).
     """
     count = np.int64(0)
     for i in range(status.size):
@@ -80,7 +81,7 @@ def measure_columns(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def largest_so_far(core):  # type: ignore[no-untyped-def]
     """Update the largest size of each alpha, whose rounding remains in the border equations.  On a
-    slope it is the largest on the whole span, because t is known to a few eps of that."""
+    slope it is the largest on the whole span, because t is known to a few eps of the span."""
     polylines, coords, route = core.polylines, core.coords, core.route
     for i in range(coords.u.size):
         status = coords.status[i]
@@ -128,10 +129,11 @@ def least_terms(core, i):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def knot_terms(core):  # type: ignore[no-untyped-def]
-    """Return the size of a corner's terms over the length of its row, the largest of all on knots:
-    w solves their equations, so their rounding is in every u.
+    """Return the largest ratio, over the coordinates on knots, of the terms of the corner to the
+    length of the row: w solves their equations, so their rounding is in every u.
 
-    b takes up the rounding of as many equations as it has entries: those of the shortest rows.
+    With m border columns, b can absorb the rounding of m equations: skip the m largest ratios of
+    coordinates that have a border entry.
     """
     coords, polylines, t = core.coords, core.polylines, core.route.t
     ratio, largest, held, m = core.window.sums, 0.0, 0, core.active.column.size
@@ -207,7 +209,7 @@ def measure(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def usual_terms(core, work):  # type: ignore[no-untyped-def]
-    """Return the usual size of the terms of the equations that determine b, for B = 1."""
+    """Return the usual size of the terms of the equations that determine b, over |B|."""
     coords, active, fixed, sizes, system = (
         core.coords,
         core.active,
@@ -229,7 +231,7 @@ def usual_terms(core, work):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def factor_error(core):  # type: ignore[no-untyped-def]
     """Return the distance of the factor from its matrix, each coordinate on its own scale, along a
-    generic direction.  The factor is updated with every pivot, and errors multiply."""
+    generic direction.  The factor is updated with every pivot, and its errors grow."""
     form, coords, active = core.form, core.coords, core.active
     motion, fixed, system = core.motion, core.fixed, core.system
     size, x, y, error = system.actives, active.work[0], active.work[1], 0.0

@@ -3,7 +3,8 @@
 A = the coordinates on knots and slanted pieces (in the factor); F = the others, on flat slopes,
 whose alpha is known.  Every coordinate on a slope has fences, the corners between which its u is
 free, stored in one record; every coordinate on a knot has ends, the slopes between which its alpha
-is free.
+is free.  A coordinate that has reached one of them is *tied*.  A jump corner is a *wall*: along the
+path a coordinate that presses on it starts a jump, on other routes it is *pinned* there.
 
 Polylines move with one number tau, which is t (the C-step) or mu (everything else).  All routes
 share one form, so that switching between them costs nothing:
@@ -52,13 +53,15 @@ NO_WINDOW, BY_DISTANCE, BY_DIRECTION = 0, 1, 2
 GO, ARRIVED, WALLS, PAUSE, MISSING, FULL, RECORD_FULL, PANEL_FULL, REPAIR = range(9)
 UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 
-# The phases of a trace: on the path; at a jump, about to flip, crossing it, at the end of a round,
-# looking ahead, returning; or working on the factor, correcting the point with or without pivots,
-# measuring its error; moving rows from a base (`forking`), or undoing that; setting fences, writing
-# alpha of the slopes, u on slanted pieces, or how deep each alpha is in its knot.
+# Phases of a trace: on the path; at a jump: beginning, about to flip, crossing it, at the end of a
+# round, looking ahead, returning to the path.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
+# Factoring; correcting the point with pivots, without pivots; measuring its error.
 FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
+# Moving a row from a base (`forking`); going back to the base.
 FORKING, UNDOING = 11, 12
+# Setting fences; writing alpha of flat slopes; setting u on slanted pieces; writing how far each
+# alpha is from the ends of its knot.
 SETTING_FENCES, WRITING, SETTING_SLANTED, WRITING_DEPTHS = range(13, 17)
 # Turning to the next leg of a sequence (`legs`).
 TURNING = 17
@@ -80,51 +83,51 @@ root         real   the length of its row of features, border included
 """)
 # The rest of a coordinate's data.  Slope j is piece 2j, corner j is piece 2j + 1.
 STATUS = documented("""
-height          real   the largest slope, or what the border equations allow of it
-slope           real   the largest slope
-diag            real   the diagonal of Q with the border
-weight          real   its absolute value, for forms that are not semidefinite
-own             real   the diagonal of Q alone
-carried         real   the rate of its slope within the pull
-gap_low         real   distance from the low corner (on a knot: the bottom), in infinitesimals
-gap_high        real   the same from the high corner (the top)
+height          real   a bound on |alpha|: its largest slope, or less by the border equations
+slope           real   its largest slope
+diag            real   its diagonal entry of Q + rho B B^T
+weight          real   the same with `Gram.sizes` instead of the diagonal of Q
+own             real   its diagonal entry of Q
+carried         real   the rate at which its slope is part of the pull
+gap_low         real   distance from the low corner (on a knot: the low end) in `ties`; -1: unknown
+gap_high        real   the same from the high corner (the high end)
 bend            real   the curvature of a slanted piece, else 0
-miss            real   on a slanted piece, the distance of u from its value given by alpha
+miss            real   on a slanted piece, the response minus the u that alpha gives
 miss_rate       real   its rate
 apart           real   the smallest distance between two of its corners
-nearest         real   the size of its corner nearest to 0
+nearest         real   the terms of its corner nearest to 0
 usual           real   its smallest nonzero corner, at most the median over all
 length          real   the length of its row of features
-most            real   the largest alpha so far, or on the whole span on the present slope
+most            real   the largest |alpha| so far; on a slope, on the whole span
 piece           whole  its piece
-side            whole  if pinned to a jump corner, the side of its branch: -1 or +1
-place           whole  its place in the factor, -1 if it has none
-point           whole  the point where it was last tied
-crossed         whole  how often it has crossed there
+side            whole  if pinned to a jump corner, the side of its branch: -1 or +1; else 0
+place           whole  its place in the factor, if it is active
+point           whole  number of the point where it was last tied
+crossed         whole  how often it has changed piece there
 panel_place     whole  its place in the window's panel, -1 outside of it
-jump_stay       whole  the stay on jump corners during which it was left in place
-touched         whole  whether it changed piece since the path was left for a jump
+jump_stay       whole  number of the stay on jump corners during which it was left in place
+touched         whole  whether it has changed piece since the path was left for a jump
 ignores_corners whole  whether its corners are ignored for one step
 dependent       whole  whether it is on a knot but not in the factor, being determined by others
 """)
 # A border column.
 COLUMN = documented("""
 b            real   the multiplier
-rate         real   b' of the solve
+rate         real   b' as solved for
 full_rate    real   b' including the part of rho B B^T
 target_rate  real   the rate of the target on this route
 target       real   the target when u was last recomputed
 target0      real   the target at t = 0
 target1      real   the rate of the target with t
-along        real   the balance of the moving slopes along the path
+along        real   B^T slope' of the moving slopes along the path
 across       real   the same across a jump
-imbalance    real   the imbalance
-mass         real   the size of the terms of the balance
+imbalance    real   minus the right-hand side of its equation, then what is left of it
+mass         real   the size of the terms of the imbalance
 slide        real   the direction in which b is free
 begun        real   b when the window was opened
 seen         real   full_rate when all coordinates were last examined
 kept         real   b before the jump
-former_rate  real   the rate before a correction
+former_rate  real   `rate` before a correction
 weight       real   the size of the terms of B^T alpha
 most         real   their largest size on the whole span
 off          real   the error of the equation, if known
@@ -132,9 +135,9 @@ allowed      real   the error allowed
 dropped      real   the error caused by alphas that left their knots
 order        whole  the order in which columns are eliminated
 """)
-# One linear piece of the path; `active` and `log` say where its entries end.
+# One linear piece of the path; `active` and `log` say where its entries end in the record.
 SEGMENT = structure("start stop", "active log")
-# A change of piece.
+# A change of piece: coordinate i goes from `piece` (pinned: on `side`) to `new`.
 ENTRY = np.dtype([(name, np.int64) for name in ["i", "piece", "side", "new"]])
 JUMP_ENTRY = structure("t before after", "rounds moved steps solver log log_end")
 
@@ -159,7 +162,7 @@ settling     whole  whether a guess is being made exact
 )  # The digest of the source: code compiled from another source is not used.
 FIXED = documented("""
 rho          real   the weight of rho B B^T in the factor
-floor        real   the smallest fraction of its 1 / bend that remains of a slanted pivot
+floor        real   the smallest pivot of a slanted piece, as a fraction of 1 / bend
 largest_root real   the longest row of features with its border
 unit         real   the usual length of a row of features
 widest       real   the largest entry of the border
@@ -170,7 +173,7 @@ asks         whole  whether the model has its own rule for flips
 """)
 SIZES = documented("""
 norm         real   the size of the terms of w and b
-most_norm    real   its largest value so far: larger alphas leave their rounding behind
+most_norm    real   its largest value so far, because larger alphas leave rounding behind
 length       real   |w|
 noise        real   the rounding of w
 height       real   the usual height of a slope
@@ -179,14 +182,14 @@ off          real   the error of the point, relative to the error allowed (`proo
 bound        real   the same, relative to what the certificate allows
 gap          real   a bound on the duality gap of the point, relative to |w|^2 / 2 (`proof`)
 factor_off   real   the error of the factor relative to its matrix (`sizes`)
-mass         real   sum of |phi_i| |alpha_i|, and the terms of corners from which w is computed
-terms        real   the same, or |w| instead of the sum if w has digits of its own
-most_mass    real   its largest value since it last fell
-without_b    real   the largest |u_i| without the part of b
-possible     real   `mass`, and the rounding of the slopes
+mass         real   sum of |phi_i| |alpha_i|, plus the terms of corners from which w is computed
+terms        real   the same, with |w| instead of the sum if `own_w`
+most_mass    real   the largest sum since it last shrank by `Patience.fallen`
+without_b    real   the largest |u_i - B_i b|
+possible     real   `mass` plus the rounding of the slopes
 middle       real   the usual terms of the equations that determine b, over |B|
 strain       real   the largest fraction of a response that may have been rounding
-broken       real   the largest break of a response at an exchange along the path, over `near`
+broken       real   the largest break of a response at an exchange, over its corner tolerance
 checked      real   t when u was last recomputed
 own_w        whole  whether w is tracked by itself, more precisely than alpha determines it
 """)
@@ -195,36 +198,36 @@ least         real   the smallest Rayleigh quotient accepted when the active set
 rate_noise    real   the rounding of w'
 fastest       real   the largest |alpha'|
 blur          real   the rounding of tau
-mass_along    real   sizes of the slopes that moved along the path, accumulated
+mass_along    real   the size of all changes of the pull along the path, accumulated
 mass_across   real   the same across a jump
-carrying      real   sizes of the slopes that move along the path now
+carrying      real   the size of the slopes that move along the path now
 square_along  real   |pull|^2 along the path
 square_across real   the same across a jump
 actives       whole  how many coordinates are in the factor
 dependents    whole  how many are on a knot without being in the factor
 admitted      whole  how many have been factored so far
 solved        whole  whether alpha_A', b' and w' are those of the present pieces
-rated         whole  whether u' is that of the present rates
+rated         whole  whether u' is up to date
 ready         whole  state of `Active.half`: 2 both, 1 the border only, 0 neither
 """)
 EVENT = documented("""
 crossing_speed real   the speed at which the coordinate last crossed left its piece
 slack_speed  real   the largest speed of a coordinate whose corners are ignored
-tied         whole  how many coordinates are on corners
+tied         whole  how many coordinates are listed as tied
 fresh        whole  whether that list is up to date
 walls        whole  how many press on jumps
 want         whole  the coordinate that a request is about
-way          whole  its direction
+way          whole  the direction of the coordinate last crossed
 idle_steps   whole  consecutive steps of length zero
-draw         whole  the order in which ties are resolved
+draw         whole  selects the infinitesimal distances that order ties
 pivots_here  whole  pivots at this point
 moved_here   whole  whether they have moved the point
-point        whole  a number for the present point
-stay_number  whole  a number for the present stay on jump corners
+point        whole  number of the present point
+stay_number  whole  number of the present stay on jump corners
 ignored      whole  how many coordinates have their corners ignored
 recomputed   whole  recomputations of u at this point
-dropped      whole  whether an alpha that left its knot was not at the end of it
-touched      whole  how many changed piece since the path was left
+dropped      whole  whether an alpha has left its knot away from the end of it
+touched      whole  how many have changed piece since the path was left
 """)
 JUMPING = documented("""
 before       real   the objective before the jump
@@ -235,24 +238,24 @@ phase        whole  the phase of the trace (ON_WAY ...)
 pressing     whole  how many coordinates pressed on the jump at first
 asked        whole  whether the model has chosen the flips
 method       whole  how it is to be crossed (`homotopy.path.jump_record.METHODS`, 0: homotopy)
-may_delegate    whole  whether a crowd of flips may be left to `homotopy.tracing.sides`
+may_delegate whole  whether many flips at once may be left to `homotopy.tracing.sides`
 solved_by    whole  how it was crossed (`homotopy.path.jump_record.METHODS`)
 rounds       whole  rounds of flips so far
 jump_log     whole  where its changes of piece begin in the log
 jump_steps   whole  steps before it
 crossings    whole  jumps at this t
-ahead        whole  whether pins are judged just past t
+ahead        whole  whether pinned coordinates are found just past t (`crossing.look_ahead`)
 hash         whole  a hash of the present partition
 seen         whole  how many partitions were seen at this t
 flips        whole  how many coordinates are to flip
-kept         whole  how many active alphas are stored from before
+kept         whole  how many active alphas from before the jump are stored
 """)
 SCOPE = documented("""
 reach         real   how far the point may move before the window must be closed
 spent         real   how far it has moved
 horizon       real   tau at which the window must be closed
 norm_seen     real   |w'|^2 when all coordinates were last examined
-inner_seen    real   the product of w' then and now
+inner_seen    real   the product of that w' with the pull
 tau_seen      real   tau then
 t_seen        real   t then
 b_weight      real   the weight of b relative to w
@@ -261,14 +264,14 @@ examined      whole  how many coordinates are examined
 window        whole  NO_WINDOW, BY_DISTANCE or BY_DIRECTION
 free_lines    whole  free lines of the panel
 size_seen     whole  how many were active when all were last examined
-examined_seen whole  how many are in the window
-steps_seen    whole  steps when it was opened
+examined_seen whole  how many were in the window when it was opened
+steps_seen    whole  steps when the window was opened
 steps_all     whole  steps when all were last examined
 wanted_across whole  how many to examine across a jump
 wanted_along  whole  how many along the path
-wanted        whole  how many with features
+wanted        whole  how many if Q is given by features
 opened        whole  windows so far
-retry_step    whole  the step from which another one is tried
+retry_step    whole  the step from which another window is tried
 packed        whole  whether the features of the examined coordinates are packed
 """)
 CURSOR = documented("""
@@ -314,7 +317,8 @@ class PolylineRecords(NamedTuple):
 
 class Coordinates(NamedTuple):
     """The state of each coordinate.  `near` lists those being examined; `tied` lists those on
-    corners and, from the far end, those that press on walls."""
+    corners and, from the far end, those that press on walls; `touched` lists those that have
+    changed piece since the path was left."""
 
     u: Any
     du: Any
@@ -345,11 +349,17 @@ class Active(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """The effect of the moving slopes, ``Q_:F slope_F'`` (one entry per coordinate or feature),
-    along the path and across a jump; w', w, and w when all coordinates were last examined; the
-    distance of a row from the active rows; the point (w with features, else u) before a jump and
-    before its last round; the partitions seen at one t; the coordinates about to flip; the active
-    coordinates before the jump and their alpha."""
+    """What moves, and what a jump needs.
+
+    * `along`, `across`: the pull of the moving slopes, ``Q_:F slope_F'`` (one entry per coordinate
+      or feature), along the path and across a jump;
+    * `dw`, `w`, `w_seen`: w', w, and w when all coordinates were last examined;
+    * `remainder`: the part of a row outside the span of the active rows;
+    * `before`, `last`: the point (w and b with features, else u) before a jump and before its last
+      round; `seen`: hashes of the partitions seen at this t;
+    * `flips`: the coordinates about to flip, with their direction;
+    * `kept_index`, `kept_alpha`: the active coordinates before the jump, and their alpha.
+    """
 
     along: Any
     across: Any
@@ -416,7 +426,7 @@ def scalars() -> Scalars:
 
 
 class Arrays(NamedTuple):
-    """All of the above that are arrays: the arguments of compiled code."""
+    """All arrays that compiled code works on."""
 
     form: Any
     polylines: Any

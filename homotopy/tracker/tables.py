@@ -64,11 +64,11 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
     """Return rho: ``rho B B^T`` makes the active block definite whenever the bordered system is
     (see `homotopy.tracker.factor`).
 
-    It weighs as much as a typical row of Q: with the heaviest, small rows would be lost.  Without Q
-    (a linear program) no row can be lost, but alpha is computed from ``b - rho B^T alpha``, and its
-    rounding is that of b / rho, while b keeps that of ``rho e``.  So rho makes these two about
-    equal in any units, taking for b what brings ``B b`` to a corner.  (To a nearer one than usual,
-    because bounds that are far away seldom bind.)
+    The border then weighs as much as a typical row of Q; if it weighed as much as the heaviest,
+    small rows would be lost.  Without Q (a linear program) no row can be lost, but alpha is
+    computed from ``b - rho B^T alpha``: alpha has the rounding of b / rho, and b that of rho e.
+    With rho = b / e the two are about equal in any units.  The b used is the lower quartile of
+    those that bring ``B b`` to a corner, because far bounds seldom bind.
     """
     squares = (problem.border**2).sum(axis=1)
     heaviest = float(squares.max(initial=0.0))
@@ -141,7 +141,7 @@ def _origin_line(
         return None
     rate = (origins[2] - origins[0]) / (times[2] - times[0])
     const = origins[0] - rate * times[0]
-    # If the origin is on a corner all the way, use that corner, to the last digit.
+    # If the origin is on a corner all along the span, use that corner, to the last digit.
     on_it = (origins[:, :, None] == corners).all(axis=0)
     for j in np.flatnonzero(on_it.any(axis=0)).tolist():
         const = np.where(on_it[:, j], polylines.corner0[:, j], const)

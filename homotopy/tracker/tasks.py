@@ -15,7 +15,7 @@ __all__ = ["Base", "Legs", "legs_of", "no_base", "no_legs"]
 
 JOBS = documented("""
 value        real   where the alpha of the row goes
-shift        real   the offset of the polyline of a row that is released
+shift        real   the initial shift of the polyline of a row that is released
 row          whole  the row that moves
 begun        whole  whether its move has begun
 piece        whole  the piece onto which it is released; -1 if it is held
@@ -26,7 +26,7 @@ logged       whole  where the log of changes since the base begins
 LEG = documented("""
 bound        real   the largest error at its ends, relative to what the certificate allows
 strain       real   the largest fraction of a response that may have been rounding
-broken       real   the largest break of a response at an exchange, over what is near
+broken       real   the largest break of a response at an exchange, over its corner tolerance
 segments     whole  segments recorded before it
 entries      whole  active alphas recorded before it
 logged       whole  changes of piece recorded before it
@@ -77,7 +77,7 @@ def no_base() -> Base:
 class Legs(NamedTuple):
     """A sequence of paths (`homotopy.tracker.legs`): the corners (legs + 1, n, K) and targets
     (legs + 1, m) at the ends of the legs, the usual size of a corner on each, its first pieces
-    (legs, n), what is noted at its beginning (and after the last), and the plan."""
+    (legs, n), the counts at its beginning (`LEG`; also after the last leg), and the plan."""
 
     corner: Any
     target: Any
@@ -88,7 +88,7 @@ class Legs(NamedTuple):
 
 
 def legs_of(corner: Any, target: Any, scale: Any, interval: int) -> Legs:
-    """Return the legs between these corners and targets, with room for what is noted of them."""
+    """Return the legs between these corners and targets, with empty pieces and marks."""
     count, n = max(len(corner) - 1, 0), corner.shape[1]
     plan = records(np.zeros(1, PLAN))
     plan.count, plan.interval = count, interval

@@ -10,9 +10,9 @@ off its piece any more, the next segment has positive length.
 
 The perturbed problem is a parametric problem of the same kind, in general position, with the
 present point and pieces as a solution; so no partition recurs and the sequence is finite, whatever
-the distances are.  They are the same at every point (a low-discrepancy sequence over coordinate and
-end), but differ when a jump is crossed again at the same t, so that a decision spoiled by rounding
-is not repeated.
+the distances are.  The distances are the same at every point (a low-discrepancy sequence over
+coordinate and end), but differ when a jump is crossed again at the same t, so that a decision
+spoiled by rounding is not repeated.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
         if status.dependent:
             end, _ = dependent_end(core, i)
             if end and room_of(core, i, float(end)) <= near_alpha_of(core, i, 0.0):
-                # (Coded by 2: see `cross`.)
+                # (For +-2 see `cross`.)
                 return i, np.int64(2 * end), np.inf, 0.0, 0.0
         if status.piece % 2 == 1 and not status.dependent:
             way, pace, still = off_knot(core, i)
@@ -222,7 +222,7 @@ def first_event(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def pass_time(core, time):  # type: ignore[no-untyped-def]
-    """Update the infinitesimal distances."""
+    """Let an infinitesimal `time` pass: update the distances at the present speeds."""
     coords, active, route, event = core.coords, core.active, core.route, core.event
     if time == 0.0:
         return
@@ -246,7 +246,7 @@ def pass_time(core, time):  # type: ignore[no-untyped-def]
             status.gap_low = max(distance(core, i, status.gap_low, np.int64(-1)) - down * time, 0.0)
 
 
-# ------------------------------------------------------------------ the turn
+# ------------------------------------------------------------------ choosing pieces
 
 
 @njit(**PART)
@@ -325,10 +325,10 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
     """Whether a coordinate would stay on a jump corner along the next segment; note it as a wall.
 
     No local optimum lies there unless the active coordinates hold it: otherwise w can move it off
-    in either direction at no first-order cost, and one side of a concave corner goes down.  Such a
-    balance arises from symmetric data.  Note one coordinate at a time, because flipping all of a
-    balanced set at once would keep the balance.  Those whose flip moved nothing are left there
-    as long as they stay.
+    in either direction at no first-order cost, and on one side of a concave corner the objective
+    falls.  Such a balance arises from symmetric data.  Note one coordinate at a time, because
+    flipping all of a balanced set at once would keep the balance.  Coordinates whose flip moved
+    nothing are left on the corner as long as they stay.
     """
     polylines, coords, route = core.polylines, core.coords, core.route
     event, scope, tol = core.event, core.scope, core.tol

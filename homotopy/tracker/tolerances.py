@@ -1,8 +1,8 @@
 """Every threshold of the tracker, with its reason.
 
-A computed response is rounded, so "on a corner" needs a tolerance, and the question is relative to
-what.  Never to the largest number of the problem: each coordinate has its own scale of u and of
-alpha (`homotopy.tracker.state.FENCE`),
+A computed response is rounded, so "on a corner" needs a tolerance.  It is never relative to the
+largest number of the problem: each coordinate has its own scale of u and of alpha
+(`homotopy.tracker.state.FENCE`),
 
     least_i  = max(of_corner * its nearest corner, of_border * |B_i| |b|, of_w * |phi_i| |w|)
     near_u_i = near * max(|u_i|, least_i) + rounding * eps * |phi_i| * norm
@@ -11,9 +11,9 @@ alpha (`homotopy.tracker.state.FENCE`),
 
 where the terms with eps are the rounding of a sum of terms of that norm (the largest since the
 point was last made exact).  Q_ii and |phi_i| include the border, norm includes b.  |u_i| counts up
-to the largest |u_j - B_j b|: if b takes all responses far from 0, the corners there are no farther
-apart, and the rounding of b is in the norm.  The largest alpha is the largest slope, or what the
-border equations allow.  On a slanted piece u_i follows from alpha_i, and
+to the largest |u_j - B_j b|: if b shifts all responses far from 0, the corners are no farther
+apart, and the rounding of b is in the norm.  The largest alpha is the largest slope, or less if the
+border equations allow less.  On a slanted piece u_i follows from alpha_i, and
 near_u_i = near_a_i / bend.
 """
 
@@ -229,7 +229,8 @@ class Patience:
     flip_rounds : int
         Rounds of flips at one jump, in addition to one per coordinate.
     crowd : int
-        If more coordinates than this flip at once, they are crossed as a whole.
+        If more coordinates than this flip at once, the jump is crossed as a whole
+        (`homotopy.tracing.sides`).
     jump_each : int
         Steps per coordinate at one jump, in addition to `steps`, before the same is done.
     probes : int
@@ -297,7 +298,8 @@ class Tolerances:
         A coordinate within this fraction of its scale of a corner is on it.  Ties in real tables
         agree to 1e-13; different events closer than 1e-11 are treated as one.
     ends : float
-        The rounding of an alpha counts up to this many times `near`, relative to the largest alpha.
+        The tolerance for the rounding of an alpha is at most this many times `near`, relative to
+        the largest alpha.
     arrival : float
         Events within this fraction of the end of a route happen at the end.
     standstill : float
@@ -312,17 +314,18 @@ class Tolerances:
     sliding : float
         While b slides, a speed below this fraction of the largest is rounding.
     dropped : float
-        An alpha that leaves its knot may change its own response by this fraction.
+        If an alpha that leaves its knot changes its own response by more than this fraction, u is
+        updated.
     refine : float
         A coordinate whose error exceeds this fraction of the error allowed (`proof`) is corrected
         at once.
     repair : float
         An error above this fraction is removed by settling, which respects every bound.
     carried : float
-        The remainder of slopes that came and went is removed if it would move a response by this
-        fraction of its scale.
+        The pull is recomputed if the rounding left by slopes that no longer move could move a
+        response by this fraction of its scale.
     strayed : float
-        An integrated w is recomputed if it differs from that of its alpha by this fraction.
+        The tracked w is recomputed if it differs from the w of alpha by this fraction.
     drifted : float
         A factor farther than this from its matrix, each coordinate on its own scale, is rebuilt.
     accepted : float
@@ -341,10 +344,10 @@ class Tolerances:
     late : float
         A jump that cannot be crossed at its t is crossed this fraction of the span later.
     slack : float
-        An intercept whose interval is below this fraction of the scale is determined.
+        An intercept counts as determined if its interval is below this fraction of the scale.
     bias : float
         A guess goes to a knot only if it is nearer than a slope by this fraction of the scales,
-        because a slope costs nothing.
+        because a slope needs no place in the factor.
     of_model : float
         A number computed from the model is 0 below this fraction of its terms.
     at_goal : float
@@ -420,7 +423,7 @@ class Windows:
         A window that spent less than the first fraction of its reach may be smaller; one that spent
         more than the second, and did not last, must be larger.
     each : float
-        Examining one of all coordinates costs as much as this many in a window.
+        When all are examined, one coordinate costs as much as this many in a window.
     """
 
     heavy_across: int = 60_000
@@ -459,8 +462,7 @@ def flattened(options: Any) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=16)
 def as_record(options: Tolerances | Windows) -> Any:
-    """The options as compiled code reads them, which never writes to them: an array of one
-    record."""
+    """Return the options as an array of one record, which compiled code only reads."""
     values = flattened(options)
     fields = [(name, "i8" if isinstance(v, int) else "f8") for name, v in values.items()]
     return records(np.array([tuple(values.values())], dtype=fields))

@@ -1,6 +1,6 @@
 """Windows: if n is large, only some coordinates are examined (docs/theory.md).
 
-*By direction*, if Q is given by columns.  As long as w' does not change, u_i continues at u_i'.  w'
+*By direction*, if Q is given by columns.  As long as w' does not change, u_i moves at u_i'.  w'
 turns at every break-point, which moves u_i by at most ``|phi_i|`` times the length of
 ``w - w_seen - w'_seen dtau``, bounded by the sum of ``|w' - w'_seen| dtau``.  Coordinates that stay
 farther than the reach from their corners, over the horizon and at their present speed, can be
@@ -301,7 +301,7 @@ def close_window(core):  # type: ignore[no-untyped-def]
         for c in range(active.column.size):
             column = active.column[c]
             du[i] += (column.b - column.begun) * coords.border[i, c]
-    # Coordinates that were or are active have moved by more than their slope.
+    # Add what the pull does not contain: changes of alpha while coordinates were active.
     count = 0
     for k in range(scope.size_seen):
         i = window.index_seen[k]
@@ -411,7 +411,8 @@ def open_by_distance(core):  # type: ignore[no-untyped-def]
     route, fixed, sizes, system = core.route, core.fixed, core.sizes, core.system
     scope, cursor, tol, opt = core.scope, core.cursor, core.tol, core.opt
     n, width = coords.u.size, motion.w.size
-    # The cost of examining all, in examined coordinates; the steps between should cost as much.
+    # The cost of examining all, in examined coordinates: choose the number of coordinates so that
+    # the steps in between cost about as much.
     cost = opt.each * n + opt.overhead / max(width, 1)
     gone = (cursor.steps - scope.steps_all) * scope.wanted
     if gone < 0.5 * cost:
@@ -451,7 +452,7 @@ def open_by_distance(core):  # type: ignore[no-untyped-def]
         reach = smallest(window.times, scope.wanted + system.actives)
         if reach > 0.0:
             return narrow(core, reach)
-        # More coordinates than that are on corners.
+        # Even more coordinates are on corners.
         scope.wanted *= 2
     return GO
 
