@@ -95,7 +95,7 @@ class Fork:
             point = mover.alpha, mover.u + mover.coords.status.miss, mover.b, np.array(mover.piece)
             tables = mover.tables(n)
         else:
-            # No row but those held is off its polyline, and those of the model never change.
+            # Only held rows are off their polylines, and those of the model never change.
             point, tables = (ahead.alpha, ahead.response, ahead.b, ahead.piece), mover.own
         return {
             "alpha": point[0][:n],
@@ -155,8 +155,8 @@ class Fork:
         Returns
         -------
         Moved
-            The optimum with that alpha prescribed.  Until `release` or `restore`, the row is off
-            its polyline: a corner at its response would make that alpha optimal.
+            The optimum with that alpha prescribed.  Until `release` or `restore`, the row need not
+            lie on its polyline.
         """
         row, value = self.free_row(row), _finite(alpha, "alpha")
         if nodes:
@@ -197,7 +197,7 @@ class Fork:
         return Moved(**state, row=row, way=way, nodes=nodes)
 
     def _follow_recorded(self, row: int, value: float) -> Moved:
-        """Do the same by a route of the tracker."""
+        """Do the same as `_push_recorded` by a route of the tracker."""
         mover, n = self._mover, self._rows
         mover.go_after()
         mover.write_alpha()

@@ -1,4 +1,4 @@
-"""Every row left out in turn."""
+"""Leave out each row in turn."""
 
 from __future__ import annotations
 

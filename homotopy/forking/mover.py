@@ -104,7 +104,7 @@ class Mover(Tracker):
             )
 
     def _proven(self) -> bool:
-        """Whether the certificate accepts the point.  A quantity that has gone to 0 may be off by
+        """Whether the certificate accepts the point.  A quantity that has become 0 may be off by
         much more than the rounding error of what remains."""
         frozen = self.frozen
         border = self.border, frozen.border_target
@@ -189,7 +189,7 @@ class Mover(Tracker):
     def follow_one(
         self, job: int, row: int, value: float, found: tuple[Array, Array, Array]
     ) -> None:
-        """Take one row to its value, note what is found, and go back."""
+        """Take one row to its value, store the results, and go back."""
         self._ask(row, value)
         back = self.go_back
         try:

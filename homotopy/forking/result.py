@@ -1,4 +1,4 @@
-"""The outcome of a move of a fork: the optimum, and the way of the row to it."""
+"""The outcome of a move of a fork: the optimum, and the break-points of the move."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Optimum:
 
 @attrs.frozen(eq=False)
 class Way:
-    """Segments of a way, each linear in the alpha of the row that moves.
+    """The recorded segments of a move, each linear in the alpha of the row that moves.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Way:
 
     @classmethod
     def of_nodes(cls, row: int, rows: int, nodes: tuple[Any, ...]) -> Way:
-        """Return the way that ``Walker.walks_recorded`` has recorded, of the first `rows` rows."""
+        """Return what ``Walker.walks_recorded`` has recorded, of the first `rows` rows."""
         t, alpha, u, b, piece = nodes
         first = np.flatnonzero(np.diff(t))
         if not first.size:
@@ -138,7 +138,7 @@ class Way:
 
     @classmethod
     def of_path(cls, row: int, path: Path) -> Way:
-        """Return the way that is recorded as a path."""
+        """Return a move that is recorded as a path."""
         segments = path.segments
         count = len(segments)
         alpha = np.array([end for ends in OnSegments(path).sweep() for end in ends])
@@ -161,7 +161,7 @@ class Way:
         return places[kept], own[kept]
 
     def path(self, frozen: Frozen) -> Path:
-        """Return the way as a path of the problem in which alpha_row is t."""
+        """Return the move as a path of the problem in which alpha_row is t."""
         every = np.arange(self.piece.shape[1])
         k, active = np.nonzero(is_free(frozen.tables.curvature, every, self.piece))
         before = np.vstack([self.piece[:1], self.piece[:-1]])
@@ -206,7 +206,7 @@ class Moved(Optimum):
 
     @property
     def way(self) -> Way | None:
-        """Everything at every node of the move, if requested."""
+        """alpha, response, b and pieces at every node of the move, if requested."""
         return self._way
 
     @property

@@ -21,7 +21,7 @@ __all__ = ["bounds", "free", "join", "next_piece", "solve", "switch", "touch"]
 
 @njit(**PART)
 def bounds(walk, k):  # type: ignore[no-untyped-def]
-    """Return the bounds of what moves on the present piece: of alpha, or of u on a flat piece."""
+    """Return the bounds of what is free on the present piece: alpha, or u on a flat piece."""
     piece = walk.now.piece[k]
     j = piece // 2
     if piece % 2 == 1:
@@ -35,7 +35,7 @@ def bounds(walk, k):  # type: ignore[no-untyped-def]
             top -= walk.lines.bend[k, j] * at
         return bottom, top
     low, high = -np.inf, np.inf
-    # A corner at the wrong infinity excludes nothing.
+    # (A low corner at +inf, or a high one at -inf, is no bound.)
     if j > 0 and walk.lines.corner[k, j - 1] < np.inf:
         low = walk.lines.corner[k, j - 1]
     if j < walk.lines.corner.shape[1] and walk.lines.corner[k, j] > -np.inf:
@@ -48,7 +48,7 @@ def bounds(walk, k):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def next_piece(walk, k, upper):  # type: ignore[no-untyped-def]
-    """Return the piece beyond the upper or lower bound of what moves on the present one."""
+    """Return the piece beyond the upper or lower bound of what is free on the present one."""
     piece = walk.now.piece[k]
     j = piece // 2
     if piece % 2 == 1:
@@ -72,7 +72,7 @@ def touch(walk, k):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def free(walk, k):  # type: ignore[no-untyped-def]
-    """Take the bounds off z_k."""
+    """Remove the bounds of z_k."""
     walk.now.low[k], walk.now.high[k] = -np.inf, np.inf
 
 
@@ -82,7 +82,7 @@ def free(walk, k):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def factored(walk, r, paired):  # type: ignore[no-untyped-def]
     """Compute row r of the factor, `paired` with the row before it or on its own; return whether
-    the pivot is clear of rounding."""
+    the pivot is larger than rounding."""
     swapped, steps, weight = walk.swapped, walk.steps[0], walk.lines.weight
     inside, lower, pivot, beside = swapped.inside, swapped.lower, swapped.pivot, swapped.beside
     p = inside[r]
@@ -111,7 +111,7 @@ def factored(walk, r, paired):  # type: ignore[no-untyped-def]
     pivot[r] = own
     scale = (1.0 / weight[p] if based else weight[p]) + abs(swapped.delta[r])
     if paired:
-        # (Of the two, one has a pivot of 0: what is beside it must be clear.)
+        # (One of the two pivots is 0, so the entry beside it must be larger than rounding.)
         value, lower[r, r - 1] = lower[r, r - 1], 0.0
         beside[r - 1] = value
         q = inside[r - 1]
@@ -144,8 +144,8 @@ def to_end(walk, first):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def refactor(walk, first):  # type: ignore[no-untyped-def]
-    """Compute the factor from row `first` on.  Return GO, or PAUSE if the last row has no pivot and
-    waits for another one to pair with; STUCK if it is not the only one."""
+    """Compute the factor from row `first` on.  Return GO; PAUSE if only the last row has no pivot,
+    and waits for another to pair with; STUCK if several have none."""
     r, count, beside = first, walk.steps[0].changed, walk.swapped.beside
     if r > 0 and beside[r - 1] != 0.0:
         r -= 1
@@ -167,8 +167,8 @@ def refactor(walk, first):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def join(walk, p, delta, waits):  # type: ignore[no-untyped-def]
-    """Add coordinate p to P, whose last one `waits` for another or does not; return as
-    `refactor`."""
+    """Add coordinate p to P; `waits` says whether the last row of P has no pivot yet.  Return what
+    `refactor` returns."""
     steps, swapped = walk.steps[0], walk.swapped
     r = steps.changed
     if r == swapped.inside.size:
@@ -181,7 +181,7 @@ def join(walk, p, delta, waits):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def part(walk, p):  # type: ignore[no-untyped-def]
-    """Take coordinate p out of P; return as `refactor`."""
+    """Remove coordinate p from P; return what `refactor` returns."""
     first = walk.swapped.place[p]
     to_end(walk, first)
     walk.swapped.place[p] = -1
@@ -191,7 +191,7 @@ def part(walk, p):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def switch(walk, k, piece):  # type: ignore[no-untyped-def]
-    """Put coordinate k on a piece; return as `refactor`."""
+    """Put coordinate k on a piece; return what `refactor` returns."""
     code, now, swapped = state.GO, walk.now, walk.swapped
     if swapped.place[k] >= 0:
         code = part(walk, k)

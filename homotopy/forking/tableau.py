@@ -1,4 +1,4 @@
-"""The tableau of an optimum: how everything moves if one coordinate does, by columns.
+"""The tableau of an optimum: the rates of everything if one coordinate moves, by columns.
 
 With A the active coordinates of the base, N the others and (G = Q + D)
 
@@ -7,8 +7,8 @@ With A the active coordinates of the base, N the others and (G = Q + D)
 
 column j of H is a on A, ``Q_Nj + Q_NA a + B_N beta`` (for j in A without the first term) on N, and
 then beta, the rate of b.  A column takes one solve with the factor of the base and one product
-with the rows of A.  Columns are made when first needed, many at once where many rows are to be
-moved, and serve every row that is moved after that (`homotopy.forking.walking`).
+with the rows of A.  Columns are computed when first needed, many at once if many rows are to be
+moved, and reused for every later row (`homotopy.forking.walking`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Tableau"]
 
 
 class Tableau:
-    """The tableau of the base of a `Walker`, with the numbers of a walk through it."""
+    """The tableau of the base of a `Walker`, with the data of a walk through it."""
 
     def __init__(self, mover: Walker) -> None:
         self.gram, self.border = mover.gram, mover.border
@@ -43,7 +43,7 @@ class Tableau:
         self.rows = self.gram.block(active, np.arange(n))
         border = self.own_border = np.ascontiguousarray(self.border[active])
         self.augment = rho * border
-        # B_A solved for, and the inverse of what the border leaves of it.
+        # The solution for B_A, and the inverse of the Schur complement of the border.
         self.bordered = self._solved(border)
         schur = border.T @ self.bordered
         self.slanted = bool(mover.fixed.slanted)
@@ -148,7 +148,7 @@ class Tableau:
         return out
 
     def _check_too(self, index: Index, rows: Array) -> None:
-        """Let the equations of u of these rows take part in the sum that is checked."""
+        """Include the equations of u of these rows in the sum that `walking.is_right` checks."""
         walk, n = self.walk, self.walk.now.x.size
         new = np.flatnonzero((walk.lines.signs[index] == 0.0) & (index < self.own_rows))
         index, coin = index[new], self.coin[index[new]]
@@ -157,7 +157,7 @@ class Tableau:
         walk.lines.summed[n:] += coin @ self.border[index]
 
     def fetch(self, index: Index) -> None:
-        """Store the columns `index`; without room for them, forget all but those in use."""
+        """Store the columns `index`; if there is no room, evict all that are not in use."""
         walk = self.walk
         index = np.unique(index[walk.slot[index] < 0])
         for k in range(0, index.size, FORK_TOLERANCES.together):
@@ -179,7 +179,7 @@ class Tableau:
         walk.slot[index] = np.arange(taken, taken + index.size)
 
     def prepare(self, rows: Index) -> None:
-        """Store the columns that many rows will need: their own, and any other if most are."""
+        """Store the columns that moving `rows` will need: their own, or all if that is most."""
         walk = self.walk
         room, n = walk.columns.shape[0], walk.slot.size
         if 2 * rows.size > n and room >= n:
@@ -190,12 +190,13 @@ class Tableau:
     # ------------------------------------------------------------------ rows
 
     def write(self, row: int, response: float, weight: float) -> None:
-        """Take over a row that has been written into Q and the border, with alpha = 0."""
+        """Update the tableau for a row that has been written into Q and the border, with
+        alpha = 0."""
         walk, n = self.walk, self.walk.now.x.size
         self.rows[:, row] = self.gram.block(np.array([row]), self.active)[0]
         walk.lines.border[row], walk.lines.weight[row] = self.border[row], weight
         column = self.columns_of(np.array([row]))[0]
-        # H is symmetric, but for the sign where only one of the two is in A.
+        # H is symmetric, except for the sign if only one of the two is in A.
         there = np.flatnonzero(walk.slot >= 0)
         sign = np.where(walk.base.moves[there] > 0, -1.0, 1.0)
         walk.columns[walk.slot[there], row] = sign * column[there]
@@ -208,7 +209,8 @@ class Tableau:
         walk.columns[walk.slot[row]] = column
 
     def run(self, rows: Index, values: Array, job: int, found: tuple[Any, ...]) -> tuple[int, int]:
-        """Walk from row number `job` on until something else than a column is wanted."""
+        """Walk from row number `job` on, and compute missing columns, until the walk ends for
+        another reason; return its code and the number of the row."""
         walk = self.walk
         while True:
             code, job = walk_rows(walk, rows, values, job, *found)
@@ -216,15 +218,15 @@ class Tableau:
                 return code, job
             want = walk.steps.want.copy()
             if want[0] == rows[job]:
-                # Those of the next rows too.
+                # Fetch the columns of the next rows too.
                 want = rows[job : job + FORK_TOLERANCES.together]
             else:
                 want = np.append(want, self._soon())
             self.fetch(want)
 
     def _soon(self) -> Index:
-        """Return coordinates that will soon meet a bound if all goes on as now, and whose columns
-        are not there."""
+        """Return coordinates without a stored column that will soon meet a bound at the present
+        rates."""
         walk, now = self.walk, self.walk.now
         absent = np.flatnonzero(walk.slot < 0)
         most = min(FORK_TOLERANCES.soon, walk.columns.shape[0] // 4)
@@ -241,7 +243,7 @@ class Tableau:
 
     def cannot_balance(self, row: int, value: float, target: Array) -> bool:
         """Whether the direction in which b slid last proves that ``B^T alpha = target`` has no
-        solution with that alpha of `row`: no alphas on their polylines reach the sum."""
+        solution with that alpha of `row`: no alphas within their slopes reach the sum."""
         lines, n = self.walk.lines, self.walk.now.x.size
         direction = self.walk.dz[n:]
         weight = lines.border @ direction
@@ -256,12 +258,12 @@ class Tableau:
         return not ends.min(axis=0).sum() - near <= wanted <= ends.max(axis=0).sum() + near
 
     def begin_record(self, nodes: int) -> None:
-        """Record the nodes of what is walked next, if there are no more than `nodes`."""
+        """Record the nodes of the next walk, up to this many."""
         n, m = self.border.shape
         self.walk = self.walk._replace(nodes=no_nodes(n, m, nodes))
 
     def recorded(self) -> tuple[Array, Array, Array, Array, Index]:
-        """Return what has been recorded, t, alpha, u, b and pieces; stop recording."""
+        """Return the recorded t, alpha, u, b and pieces; stop recording."""
         walk = self.walk
         count = int(walk.steps.nodes[0])
         t, z, x, piece = (array[:count] for array in walk.nodes)

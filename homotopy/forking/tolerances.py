@@ -27,22 +27,22 @@ class ForkTolerances:
     columns: int = 1 << 24
     least_columns: int = 1024
     together: int = 256
-    # Columns computed together with one that is missing on the way: those that come next.
+    # Columns that will be needed next, computed together with a missing one.
     soon: int = 16
     # A walk through the tableau is in doubt at a pivot below this fraction of its scale, if more
     # than `most_changed` coordinates have changed sides, and after `most_steps` steps.
     small: float = 1e-9
     most_changed: int = 256
     most_steps: int = 2000
-    # At its end a bound may be exceeded by `slack` times what counts as on it, and the sum of all
-    # equations may be off by `summed` times that of a usual row.
+    # At the end of a walk a bound may be exceeded by `slack` times its tolerance, and the sum of
+    # all equations may be off by `summed` times the tolerance of a usual response.
     slack: float = 10.0
     summed: float = 100.0
     # A sum that is missed by more than this fraction of its terms cannot be reached.
     unbalanced: float = 1e-9
-    # The first single moves from an optimum are made without its tableau, which must pay first.
+    # This many single moves from an optimum are made before its tableau is set up.
     patience: int = 2
-    # Nodes that are recorded at first; more if a way has more.
+    # Room for the nodes of a recorded move at first; enlarged if there are more.
     first_nodes: int = 64
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a walk (`homotopy.forking.walking`): what it begins with, and where it is."""
+"""The data of a walk (`homotopy.forking.walking`): its base, and its present point."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ PARTS = [FilePath(__file__).with_name(name) for name in ("swapping.py", "walking
 STEPS = documented(
     """
 t            real   the alpha of the row that moves
-stop         real   where it goes
-sign         real   in which direction
-way          real   1 or -1: where `last` went
+stop         real   the alpha at which its move ends
+sign         real   the direction of t
+way          real   the direction of the response of `last`: up (1) or down (-1)
 slow         real   speeds below this fraction of the largest are rounding, while b slides
 small        real   a pivot below this fraction of its scale is doubtful
-slack        real   how many times `near` a bound may be exceeded at the end
-sum_off      real   what the sum over all equations may be off
-sum_terms    real   and how much more, relative to its terms
-border_off   real   what a border equation may be off, relative to its terms
+slack        real   how many times its tolerance a bound may be exceeded at the end
+sum_off      real   the error allowed in the sum of all equations
+sum_terms    real   the additional error allowed, relative to the terms of that sum
+border_off   real   the error allowed in a border equation, relative to its terms
 row          whole  the row that moves
-begun        whole  whether its way has begun
+begun        whole  whether its move has begun
 changed      whole  how many coordinates are in P
 touched      whole  how many coordinates may differ from the base
 loose        whole  whether the last of P has no pivot
-last         whole  the coordinate that has left its knot then
+last         whole  the coordinate that left its knot when P became loose
 want         whole  the column of H that is missing
 count        whole  the steps of this row
 most         whole  most steps of a row
@@ -43,7 +43,7 @@ nodes        whole  how many nodes are recorded
 
 
 class Lines(NamedTuple):
-    """What stays, by coordinate: polylines, border, tolerances."""
+    """What a walk does not change, one entry per coordinate: polylines, border, tolerances."""
 
     slope: Any  # (n, K + 1)
     bend: Any
@@ -52,16 +52,16 @@ class Lines(NamedTuple):
     border: Any  # (n, m)
     weight: Any
     diagonal: Any  # 1 / bend at the base
-    near_z: Any  # how much of z is rounding
+    near_z: Any  # the tolerance of z
     near_x: Any
-    signs: Any  # 1, -1 or 0, and Q (then B^T) times them
-    summed: Any
+    signs: Any  # 1, -1 or 0
+    summed: Any  # Q signs, followed by B^T signs
 
 
 class Point(NamedTuple):
-    """Where everything is, by coordinate."""
+    """A point of a walk, one entry per coordinate."""
 
-    z: Any  # and b
+    z: Any  # followed by b
     x: Any
     low: Any  # the bounds of z; infinite where x has bounds
     high: Any
@@ -75,19 +75,19 @@ class Point(NamedTuple):
 class Swapped(NamedTuple):
     """P: the coordinates that have changed sides since the base."""
 
-    place: Any  # by coordinate, its position in P; -1 outside
-    inside: Any  # by position, as all that follows: the coordinate
+    place: Any  # one entry per coordinate: its position in P, -1 outside
+    inside: Any  # one entry per position in P, as below: the coordinate
     delta: Any
     low_x: Any
     high_x: Any
     rate: Any
     pivot: Any
-    beside: Any  # what a 2 x 2 pivot has beside its diagonal; else 0
+    beside: Any  # the entry of a 2 x 2 pivot beside its diagonal; else 0
     lower: Any
 
 
 class Nodes(NamedTuple):
-    """The nodes of a way, as far as there is room for them."""
+    """The recorded nodes of a move."""
 
     t: Any
     z: Any
@@ -96,8 +96,8 @@ class Nodes(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """All of it.  ``columns[slot[k]]`` is column k of H, then the rates of b; the slot of a column
-    that is not there is -1."""
+    """All data of a walk.  ``columns[slot[k]]`` is column k of H, followed by the rates of b; the
+    slot of a column that is not stored is -1."""
 
     columns: Any
     slot: Any
@@ -112,7 +112,7 @@ class Walk(NamedTuple):
 
 
 def no_nodes(n: int, m: int, most: int) -> Nodes:
-    """Return room for nodes."""
+    """Return space for `most` nodes."""
     piece = np.zeros((most, n), np.int64)
     return Nodes(np.zeros(most), np.zeros((most, n + m)), np.zeros((most, n)), piece)
 

@@ -1,7 +1,8 @@
 """A mover that walks through the tableau of its base where it can.
 
-A walk ends *ahead*: its end is known, but the tracker is still at the base, so that going back is
-free.  Only if another move is to begin there does the tracker go after it.
+After a walk the fork is *ahead* of its tracker: the end of the walk is known, but the tracker is
+still at the base, so going back costs nothing.  The tracker follows only if another move begins
+there.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Walker(Mover):
     Attributes
     ----------
     ahead : Ahead or None
-        The present point, where the tracker has not gone yet.
+        The present point, if the tracker has not followed a walk yet.
     own_rows : int
         Rows from this number on may be overwritten by added ones.
     """
@@ -52,7 +53,7 @@ class Walker(Mover):
         self.ahead: Ahead | None = None
         # Whether the tracker has left the base, and single moves so far.
         self._away, self._moves = False, 0
-        # The tableau of a base, and the array by which that base is known.
+        # The tableau of a base, after an array that identifies that base.
         self._table: tuple[Any, Tableau | None] = (None, None)
         self._written: set[int] = set()
         super().__init__(frozen, piece, alpha, b)
@@ -74,7 +75,7 @@ class Walker(Mover):
         table.write(row, float(self.u[row]), float(self.coords.status.weight[row]))
 
     def row_written(self, row: int) -> None:
-        """Take notice of a row that has just been written over an unused one."""
+        """Update the tableau after a row has been written over an unused one."""
         self._written.add(row)
         table = self._table[1]
         if table is not None and self._table[0] is self.base.u and not self._away:
@@ -83,7 +84,7 @@ class Walker(Mover):
     def _walk(
         self, table: Tableau, rows: Index, values: Array, job: int, found: Found
     ) -> tuple[int, int]:
-        """Walk from row number `job` on; return what it has come to, and for which row."""
+        """Walk from row number `job` on; return the code at its end, and the number of the row."""
         code = state.PAUSE
         while code == state.PAUSE:
             table.walk.steps.left = self.tolerances.pauses.burst
@@ -126,13 +127,13 @@ class Walker(Mover):
         return True
 
     def walks_recorded(self, row: int, value: float) -> tuple[Any, ...] | None:
-        """Do the same and return the nodes on the way (`Tableau.recorded`); None if it did not
+        """Do as `walks` and return the nodes of the move (`Tableau.recorded`); None if it did not
         arrive."""
-        # (Everything at every node is what the tableau gives at once, and the tracker later.)
+        # (Use the tableau even for a first move: it gives all values at every node.)
         self._moves, most = self._moves + FORK_TOLERANCES.patience, FORK_TOLERANCES.first_nodes
         table = self._pays(row)
         if self.ahead is not None and self.ahead.value != self.base.alpha[row]:
-            # The way would begin elsewhere.
+            # The move would begin at another point.
             return None
         while table is not None:
             table.begin_record(most)
@@ -149,8 +150,8 @@ class Walker(Mover):
         return None
 
     def _pays(self, row: int) -> Tableau | None:
-        """Return the tableau, if the tracker is at its base, with no other row ahead, and enough
-        moves are made there."""
+        """Return the tableau, if the tracker is at its base with no other row ahead, and there have
+        been enough moves for a tableau to pay."""
         other = self.ahead is not None and self.ahead.row != row
         if self._away or self._anew or other:
             return None

@@ -1,13 +1,13 @@
-"""A row moved through the tableau of an optimum: no factor is updated, and none undone.
+"""Move a row through the tableau of an optimum: no factor is updated or restored.
 
 At the base every coordinate k has an *independent* x_k and a *dependent* z_k,
 
     k in A (on a knot or a slanted piece)      x_k = u_k + alpha_k / bend,     z_k = alpha_k
     all others (on a flat piece)               x_k = alpha_k,                  z_k = u_k
 
-(1 / bend is 0 on a knot), and ``z' = H x'`` with the tableau H (`homotopy.forking.tableau`).  There
-nothing but the row that moves has a rate x'.  Later the coordinates P that have changed sides have
-one too, the one that keeps them on their new pieces:
+(1 / bend is 0 on a knot), and ``z' = H x'`` with the tableau H (`homotopy.forking.tableau`).  At
+the base only the row that moves has a rate x'.  Later the coordinates P that have changed sides
+have one too, which keeps them on their new pieces:
 
     z_p' + delta_p x_p' = 0,   delta = 0 on knots and flat pieces,         (H_PP + delta) x_P' = r_P
 
@@ -15,12 +15,12 @@ So a segment costs |P| columns of H, where the active system costs as many rows 
 active coordinates.  With the rows of P in A times -1 the matrix is symmetric and quasidefinite: it
 has a factor ``L D L^T`` in any order, and a row is appended to it whenever a coordinate joins P.
 
-Where the last coordinate that determines b leaves its knot, its pivot is 0.  Then b *slides*, and
-no alpha moves, until another coordinate meets a corner; the two have a 2 x 2 pivot.
+If the last coordinate that determines b leaves its knot, its pivot is 0.  Then b *slides*, and no
+alpha moves, until another coordinate meets a corner; the two have a 2 x 2 pivot.
 
-The walk is one for the general case.  It returns `STUCK` where it is in doubt: a small pivot, too
-many coordinates or steps, or a sum that is not right at the end.  Only numbers of its own have
-changed then, and a route of the tracker decides.
+A walk assumes general position.  It returns `STUCK` when in doubt: at a small pivot, after too many
+coordinates or steps, or if a sum is wrong at the end.  It has changed only its own numbers then,
+and the tracker follows a route instead.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def add_columns(walk, count):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def answer(walk, count):  # type: ignore[no-untyped-def]
-    """Compute the rates of the first `count` of P that answer to z', and what z' is then."""
+    """Compute the rates that keep the first `count` of P on their pieces, and add their effect
+    to z'."""
     swapped, dz = walk.swapped, walk.dz
     rate, inside, delta = swapped.rate, swapped.inside, swapped.delta
     for r in range(count):
@@ -75,7 +76,7 @@ def answer(walk, count):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def aim(walk):  # type: ignore[no-untyped-def]
-    """Compute the rates of everything, for a unit of alpha of the row that moves."""
+    """Compute all rates, for a unit rate of the alpha of the row that moves."""
     steps, dz = walk.steps[0], walk.dz
     row = steps.row
     based = walk.base.moves[row]
@@ -92,10 +93,10 @@ def aim(walk):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def first_event(walk):  # type: ignore[no-untyped-def]
-    """Return the length of step to the first event, the coordinate (-1 if the way ends before), and
-    whether it meets its upper bound.
+    """Return the length of step to the first event, the coordinate (-1 if the move ends before it),
+    and whether it meets its upper bound.
 
-    A bound that would not be exceeded by more than rounding before the way ends is no event.
+    A bound that would not be exceeded by more than rounding before the move ends is no event.
     """
     steps, z, dz, low, high = walk.steps[0], walk.now.z, walk.dz, walk.now.low, walk.now.high
     left = abs(steps.stop - steps.t)
@@ -122,7 +123,7 @@ def first_event(walk):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def move(walk, length, last):  # type: ignore[no-untyped-def]
-    """Go a step; to the end of the way if it is the last one."""
+    """Make a step of this length; the last one ends exactly at ``steps.stop``."""
     steps = walk.steps[0]
     add_column(walk.dz, length, walk.now.z)
     for r in range(steps.changed):
@@ -137,8 +138,8 @@ def move(walk, length, last):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def land(walk, k, upper):  # type: ignore[no-untyped-def]
-    """Put coordinate k, which has met a bound, on it exactly and on the piece beyond; return as
-    `refactor`."""
+    """Put coordinate k exactly on the bound it has met, and on the piece beyond; return what
+    `refactor` returns."""
     touch(walk, k)
     now, r = walk.now, walk.swapped.place[k]
     if r >= 0 and now.moves[k] != walk.base.moves[k]:
@@ -150,10 +151,10 @@ def land(walk, k, upper):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def slide(walk):  # type: ignore[no-untyped-def]
-    """Move b alone, where the coordinates that move do not determine it, until one more does.
+    """Move b alone, while no coordinate determines it, until one does.
 
-    The last of P has no pivot: its x moves and the others answer, which moves no alpha.
-    ``steps.last`` has just left its knot and shows the direction.
+    The last of P has no pivot: its x moves, the others follow, and no alpha moves.  ``steps.last``
+    has just left its knot, which gives the direction.
     """
     steps, dz, swapped, now = walk.steps[0], walk.dz, walk.swapped, walk.now
     last, k, n = steps.changed - 1, steps.last, walk.now.x.size
@@ -198,7 +199,7 @@ def slide(walk):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def note_node(walk):  # type: ignore[no-untyped-def]
-    """Record the present point, if there is room; return whether there is."""
+    """Record the present point, if nodes are recorded; return False if there is no room."""
     steps = walk.steps[0]
     q = steps.nodes
     if not walk.nodes.t.size:
@@ -214,7 +215,7 @@ def note_node(walk):  # type: ignore[no-untyped-def]
     return True
 
 
-# ------------------------------------------------------------------ the way
+# ------------------------------------------------------------------ the move
 
 
 @njit(**PART)
@@ -284,7 +285,7 @@ def is_balanced(walk):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def step(walk):  # type: ignore[no-untyped-def]
-    """Go to the next event, or to the end; return GO if that can be continued."""
+    """Go to the next event, or to the end; return GO if the walk can continue."""
     steps = walk.steps[0]
     if steps.loose:
         code = slide(walk)
@@ -360,14 +361,14 @@ def walk_on(walk, rows, values, job, found_u, found_b, found_alpha):  # type: ig
 
 @njit(**OUTER)
 def walk_rows(walk, rows, values, job, found_u, found_b, found_alpha):  # type: ignore[no-untyped-def]
-    """Move each row in turn, beginning with number `job`, from the base to its value.  Return what
-    it has come to, and for which row."""
+    """Move each row in turn, beginning with number `job`, from the base to its value.  Return the
+    code at the end, and the number of the row."""
     return walk_on(by_reference(walk), rows, values, job, found_u, found_b, found_alpha)
 
 
 @njit(**OUTER)
 def bound_base(walk):  # type: ignore[no-untyped-def]
-    """Write the bounds of what moves at the base."""
+    """Write the bounds of the free variable of each coordinate at the base."""
     for k in range(walk.base.x.size):
         low, high = bounds(walk, k)
         walk.base.low[k], walk.base.high[k] = low, high
