@@ -3,7 +3,7 @@
 * `options`: the options of compiled functions, and parts that are optimised with their callers;
 * `reference`: a named tuple of arrays as one argument;
 * `selection`: the k-th smallest of some numbers;
-* `listening`: how far a compilation is;
+* `listening`: the progress of a compilation;
 * `protection`: Ctrl-C during a compilation, damaged files, read-only folders.
 """
 

@@ -1,4 +1,4 @@
-"""How far a compilation is, by the functions that Numba reports."""
+"""The progress of a compilation, from the functions that Numba reports."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Reports of `homotopy.compile_now()` from an empty cache, the begin and the end of each function;
-# tests/engine/test_compilation_progress.py counts them again.
+# Reports of `homotopy.compile_now()` with an empty cache, at the beginning and the end of each
+# function; tests/engine/test_compilation_progress.py counts them again.
 REPORTS = 452
-# All the others are linked and optimised in this one, which takes as long as this many reports.
+# All others are linked and optimised in this function, which takes as long as this many reports.
 LAST_FUNCTION, LAST_REPORTS = "run", 90
 
 
 @contextmanager
 def compilation_heard(tell: Callable[[float], object]) -> Iterator[None]:
-    """Call `tell` with the part of a full compilation that is done, a number in [0, 1]."""
+    """Call `tell` with the fraction of a full compilation that is done."""
     try:
         from numba.core import event
     except ImportError:

@@ -30,7 +30,7 @@ OUTER: dict[str, Any] = {
 # For functions called only by compiled functions.
 PART = OUTER | {"no_cpython_wrapper": True}
 
-# How the symbols of our own functions begin: a missing one would be called at address 0.
+# Prefix of the symbols of our own functions.  One that is not linked would be called at address 0.
 OURS = "_ZN8homotopy"
 
 try:
@@ -44,8 +44,8 @@ try:
     _known_types: dict[Any, Any] = {}
 
     class _PartLibrary(JITCodeLibrary):
-        """Code to be linked into its callers: with everything that it calls, and only once, where
-        the whole is made, not from caller to caller."""
+        """Code that is linked once, with everything it calls, into the function that Python calls,
+        not into each caller on the way there."""
 
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)  # type: ignore[no-untyped-call]

@@ -5,8 +5,8 @@ is most of the code to compile.  `by_reference` stores the tuple once and return
 a field is a load from there, and a tuple inside the tuple is again a pointer.  Interpreted, it
 returns the tuple itself.
 
-Nor does Python have to hand over sixty arrays at every call, which takes longer than a short piece
-of work: `held` stores the tuple outside of compiled code, and what it returns is a reference too.
+`held` does the same for calls from Python, where passing sixty arrays takes longer than a short
+piece of work: it stores the tuple outside of compiled code and returns a reference.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 try:
     from numba._dispatcher import compute_fingerprint as fingerprint
 except ImportError:
-    # The type itself says the same, more slowly.
+    # The type itself distinguishes the same arguments, more slowly.
     fingerprint = typeof
 
 __all__ = ["by_reference", "held", "lay_down"]
 
-# Words of memory tried first for a tuple: some eight for each array.
+# Words of memory tried first for a tuple: about eight for each array.
 TUPLE_WORDS = 1024
 
 
@@ -120,8 +120,8 @@ def lay_down(typing: Any, value: Any, room: Any) -> Any:
 
 
 class Held:
-    """A tuple stored in `room`, which compiled functions take by reference; what it was made of is
-    kept alive with it."""
+    """A tuple stored in `room`, which compiled functions take by reference.  It keeps the arrays
+    alive that it was made of."""
 
     __slots__ = ("_numba_type_", "address", "given", "room")
 

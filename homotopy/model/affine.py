@@ -55,7 +55,7 @@ class Affine:
         if isinstance(value, Affine):
             return value
         if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
-            value = np.asarray(value)  # a column of a table
+            value = np.asarray(value)  # A column of a table.
         if _holds_affine(value):
             return _gathered(np.asarray(_listed(value), dtype=object))
         return cls(value, 0.0)

@@ -167,7 +167,7 @@ class Snapshot:
 
 
 def is_free(curvature: Array, rows: Any, piece: Any) -> Bools:
-    """Return which coordinates move alpha on their `piece`: those on knots and slanted slopes."""
+    """Return which coordinates have a free alpha: those on knots and slanted slopes."""
     return np.asarray((piece % 2 == 1) | (curvature[rows, piece // 2] > 0.0))
 
 
@@ -293,7 +293,7 @@ class Polylines:
 
     @property
     def passed(self) -> Index:
-        """The number of jumps left of each slope: coordinates on one branch have the same."""
+        """The number of jumps left of each slope; it identifies the convex branch."""
         return np.concatenate([[0], np.cumsum(self.jump)])
 
     def flat(self, rows: Any, piece: Any) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""By how much a point violates the problem as its author states it."""
+"""How much a point violates the problem as its author states it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Residual:
     Attributes
     ----------
     off : array (points, conditions)
-        By how much each condition is violated, >= 0; infinite where it cannot be satisfied.
+        How much each condition is violated, >= 0; infinite where it cannot be satisfied.
     terms : array (points, conditions)
         The size of the terms of the condition: ``|A_i||x| + |bound_i|`` for ``A_i x <= bound_i``.
         The certificate divides `off` by it.

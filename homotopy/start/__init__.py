@@ -1,6 +1,6 @@
 """The start of a path: a guess of the solution there, from the convex problem or a nearby path.
 
-* `guess`: what `tracing.first_point` needs;
+* `guess`: guesses for `tracing.first_point`;
 * `convex`: the convex problem, solved by `pairs` of coordinates or `newton` steps on an `iterate`;
 * `tables`: its polylines; `tolerances`: every threshold.
 """

@@ -27,7 +27,7 @@ FEW, THOROUGH = StartTolerances().few, StartTolerances(few=0)
 
 
 def few_coordinates(problem: Problem) -> bool:
-    """Whether there are so few coordinates that a guess takes less time than its overhead."""
+    """Whether there are so few coordinates that a rough guess is enough."""
     return problem.gram.size <= FEW
 
 
@@ -87,7 +87,7 @@ def carry_over(alpha: Array, piece: Index, old: Snapshot, new: Snapshot) -> Arra
 
 def fixes_border(border: Array, snap: Snapshot, alpha: Array, usual: Array, index: Index) -> bool:
     """Whether one of the coordinates `index` is inside a knot, which leaves b no slack (see
-    `slack_of_border`); quick to see, and nearly always so."""
+    `slack_of_border`).  This check is quick, and nearly always true."""
     alpha, weight, slope = alpha[index], border[index, 0], snap.slope[index]
     near = GUESS.level * np.maximum(usual[index], np.abs(alpha))[:, None]
     inside = (np.abs(slope - alpha[:, None]) > near).all(axis=1)

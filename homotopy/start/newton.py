@@ -47,9 +47,9 @@ class Settled(enum.Enum):
 
 
 class System(NamedTuple):
-    """The equations of a Newton step: the leaning coordinates, how much their alpha yields, Q
-    (alpha - c), their border rows, the imbalance, and a damping that holds b where nothing else
-    does."""
+    """The equations of a Newton step: the leaning coordinates, ``-d alpha / d z`` of each,
+    ``Q (alpha - c)``, their border rows, the imbalance, and a damping that holds b where nothing
+    else does."""
 
     active: Index
     stiffness: Array
@@ -62,7 +62,8 @@ class System(NamedTuple):
 class Features:
     """``w = phi^T c`` where ``Q = phi phi^T``."""
 
-    # Only cold starts occur here, and their first pieces predict nothing.
+    # Whether to begin with a full step on the pieces of the anchor.  Not here: only cold starts
+    # occur, and their first pieces predict nothing.
     foresees = False
 
     def __init__(self, phi: Any, tolerances: StartTolerances) -> None:
@@ -269,7 +270,8 @@ class Leaning:
         least, idle, length = np.inf, 0, 0.0
         if self.form.foresees and at.iterations < at.limit:
             # z still belongs to a smaller sigma and would drive alpha past the ends of its pieces,
-            # from where they would return one by one.  Usually none leaves its piece.
+            # from where coordinates would return one by one.  So begin with a step that keeps each
+            # on its piece; usually none has to leave it.
             self._look(at.tables.extend, anchor, sigma)
             self._step(anchor, sigma, whole=True)
         for _ in range(tolerances.newtons):
@@ -290,7 +292,7 @@ class Leaning:
             if idle == tolerances.idle:
                 if self._knots() or error > tolerances.summed * self._rounding():
                     return Settled.STUCK
-                # On slanted pieces that is as near as an alpha of 16 digits comes.
+                # On slanted pieces an alpha of 16 digits comes no nearer.
                 self.left = moved
                 return Settled.DONE
             length = self._step(anchor, sigma, whole=False)
@@ -307,12 +309,12 @@ class Leaning:
         self.size = float(np.abs(self.z).max())
 
     def _knots(self) -> bool:
-        """Whether any coordinate is inside a knot: what rounding does to it grows with sigma."""
+        """Whether any coordinate is inside a knot, where rounding has an effect times sigma."""
         code, tables = self.at.tables.locate(self.alpha), self.at.tables
         return bool(np.any((code % 2 == 0) & (tables.rate[np.arange(code.size), code // 2] == 0.0)))
 
     def _rounding(self) -> float:
-        """What the rounding of alpha does to Q alpha."""
+        """Return the rounding of Q alpha caused by that of alpha."""
         root = np.sqrt(self.at.gram.sizes)
         return float(EPS * root.max() * (root @ np.abs(self.alpha)))
 

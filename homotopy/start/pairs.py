@@ -258,14 +258,14 @@ class Pairs:
     def run(self, *, patient: bool) -> bool:
         """Move pairs, or single coordinates; return whether they converge.
 
-        Unless `patient`, give up once they have cost as much as Newton steps would, or earlier if
+        Unless `patient`, stop once they have cost as much as Newton steps would, or earlier if
         their pace is too slow.
         """
         at, short, fresh, off = self.at, self.at.short(), True, [np.inf]
         n, m = at.border.shape
         sweep = max(n, at.tolerances.least_sweep) if patient else n
         if at.limit <= n * at.tolerances.untried:
-            # There is no pace to look at before the limit.
+            # The limit comes before the pace can be measured.
             sweep = at.limit
         enough = at.tolerances.idle * at.tolerances.untried
         budget = min(sweep, at.limit - at.iterations)
@@ -340,8 +340,8 @@ def sweeps_left(off: list[float], untried: int) -> float:
 
 
 def stalled(off: list[float], least: int) -> bool:
-    """Whether the later half of at least this many sweeps has brought nothing: all that is left is
-    rounding.  Looked at whenever their number has doubled."""
+    """Whether the later half of at least this many sweeps has made no progress: only rounding is
+    left.  Checked only if their number is a power of two."""
     count = len(off)
     if count < least or count & (count - 1):
         return False

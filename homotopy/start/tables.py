@@ -92,7 +92,7 @@ class Tables:
         return np.asarray(2 * below + on, dtype=np.int64)
 
     def clip(self, alpha: Array) -> Array:
-        """Move alpha into the range of its polyline, and onto a point that it only just misses."""
+        """Move alpha into the range of its polyline, or onto a point that it misses by rounding."""
         n, width = self.point.shape
         if width == 0:
             return alpha.copy()
@@ -126,8 +126,8 @@ class Tables:
         _meet(z - lean * anchor, lean, *self.arrays, alpha, stiffness)
 
     def extend(self, z: Array, anchor: Array, sigma: float, alpha: Array, stiffness: Array) -> None:
-        """Do as `meet`, but keep every coordinate on the piece of its anchor, if need be beyond its
-        ends; from a point it goes where z, beyond what the point allows, drives it."""
+        """Do as `meet`, but keep every coordinate on the piece of its anchor, even beyond its ends;
+        on a point, choose the piece towards which z pushes it."""
         below, above, low, high = self.around(anchor)
         piece = np.where(z < low, above, below)
         stiffness[:] = 1.0 / (1.0 / sigma + self.rate[np.arange(z.size), piece])
