@@ -71,7 +71,7 @@ def _last_of_each(key: Index) -> Index:
 
 
 def jump_records(rec: Any, cursor: Any, problem: Problem) -> tuple[JumpRecord, ...]:
-    """Return the recorded jumps whose far side is recorded too."""
+    """Return the recorded jumps after which a segment is recorded."""
     jumps = rec.jump[: int(cursor.jumps)]
     reached = rec.segment[int(cursor.segments) - 1].log if cursor.segments else 0
     jumps = jumps[jumps.log_end <= reached]

@@ -12,9 +12,8 @@ from homotopy.errors import PathError
 
 __all__ = ["GROUPS", "Pickled", "Segments", "locate", "nodes", "offsets", "read_only"]
 
-# The arrays of `Segments` except `first_piece`, grouped by what they have one entry for: each
-# segment, each segment and the end of the last, each active coordinate of a segment, each change of
-# piece.
+# The arrays of `Segments` except `first_piece`, grouped by length: one entry per segment, one more
+# than that, one per active coordinate of a segment, one per change of piece.
 GROUPS = (
     ("start", "stop", "b_start", "b_stop"),
     ("offset", "event"),

@@ -30,7 +30,7 @@ class PathTolerances:
     touching: float = 1e-7
     # Up to this many t, responses are computed one by one.
     one_by_one: int = 3
-    # Places computed together, and blocks after which running sums are recomputed.
+    # Places computed together in a block, and blocks after which running sums are recomputed.
     block: int = 64
     anew: int = 16
 

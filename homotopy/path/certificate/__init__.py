@@ -2,9 +2,9 @@
 
 Nothing here reads the tracked state or the compiled tables of the engine: the response is
 recomputed as ``Q alpha + B b``, the polylines are evaluated by calling the model with a plain
-number, and losses are integrated along them by separate compiled loops.  (It shares
-with the tracker only the options of Numba and the selection of the k-th smallest number, which is
-not arithmetic.)
+number, and losses are integrated along them by separate compiled loops.  (It shares with the
+tracker only the options of Numba and the selection of the k-th smallest number, which is not
+arithmetic.)
 
 Every point ``(u_i, alpha_i)`` must lie on the piece that the path names.  Pieces move affinely and
 a segment is linear in t, so a condition that holds at both ends of a segment holds all along it,
@@ -19,7 +19,7 @@ and only the two ends of every segment are checked (and its middle, if there are
 * `tolerances`: every threshold;
 * `points`: alpha, b and everything recomputed at many places of a path;
 * `holders`: which coordinates hold others on a jump corner;
-* `stated`: the problem as its author states it, if the model says;
+* `stated`: the problem as its author states it (`LossModel.residuals`);
 * `examination`: which places are checked, and the conditions between them.
 """
 

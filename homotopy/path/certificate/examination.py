@@ -389,7 +389,7 @@ class Examination:
         self.sides = [*self.sides[:1], point]
 
     def _fall(self) -> None:
-        """Check that the objective falls across a jump by at least what convexity demands.
+        """Check that the objective falls across a jump by at least as much as convexity demands.
 
         Each round of a D-step goes to the optimum of a problem that is strongly convex in w, from a
         point feasible for it, so the objective falls by at least half the square of the move.  (If
@@ -450,7 +450,7 @@ class Examination:
 
     def _staying(self, near: Index, k: int) -> Index:
         """Return those of `near` (on a corner all along segment k) that have been there for long:
-        on a short segment, a coordinate that approaches slowly looks the same."""
+        on a short segment, a coordinate that approaches slowly looks as if it stayed."""
         s, (last, since) = self.path.segments, self.since
         begun = since if last == k - 1 else {}
         self.since = k, {i: begun.get(i, float(s.start[k])) for i in near.tolist()}
@@ -460,8 +460,8 @@ class Examination:
 
 
 def _beside_border(move: Array, border: Array, nothing: float) -> float:
-    """Return the largest entry of `move` beside the border columns: b compensates for multiples of
-    these, and w is known only up to rounding along a feature column that is one of them."""
+    """Return the largest entry of `move` without multiples of the border columns: b compensates for
+    these, and along a feature column that is one of them w is known only up to rounding."""
     if border.shape[1] and np.all(np.isfinite(move)) and np.abs(move).max() > nothing:
         move = move - border @ np.linalg.lstsq(border, move, rcond=None)[0]
     return float(np.abs(move).max())

@@ -139,7 +139,7 @@ def _responses(point):  # type: ignore[no-untyped-def]
         else:
             found = found or line.bends[j, i] > 0.0
             corner[i] = on.end_terms(line, j, i, total)
-    # b takes up the rounding of as many equations as it has entries: those of the shortest rows.
+    # b can absorb the rounding of `rank_of_b` equations: skip that many of the largest ratios.
     last = held - 1 - np.int64(point.how.rank_of_b)
     if last >= 0:
         apiece = max(apiece, smallest(spread[:held], last))

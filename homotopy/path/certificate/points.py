@@ -40,7 +40,7 @@ class Places:
     def travel(self, path: Path, tolerances: CertificateTolerances) -> Array:
         """Return the size of the numbers from which t was computed: the ends of the segment and
         the start of the previous one; or a fraction of the span, if t is 0 up to rounding (slopes
-        and corners proportional to t may be 1e-30 at the end of a path, and alpha is not)."""
+        and corners proportional to t may be 1e-30 at the end of a path while alpha is not)."""
         s, k, span = path.segments, self.segment, abs(path.span[1] - path.span[0])
         ends = np.maximum(np.abs(s.start), np.abs(s.stop))
         ends = np.maximum(ends[k], np.abs(s.start[np.maximum(k - 1, 0)]))
@@ -92,9 +92,8 @@ class Places:
         """Return these and, if there are slanted pieces, the middle of each segment of which both
         ends are among them.
 
-        Where a slanted piece meets its neighbour without a step, a point may be on either of the
-        two.  The ends of a segment may then be right as points of different pieces, and what is
-        between them as a point of none.
+        Where a slanted piece meets its neighbour without a step, a point may be on either of them.
+        Then the two ends of a segment may lie on different pieces, and its middle on neither.
         """
         if not path.problem.polylines.curvature.any():
             return self

@@ -45,14 +45,14 @@ class Known:
     `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
     most 1) is how much of b enters each response, because b is computed from the equations of
     others (t is not: the other equations are solved at the t actually reached); `largest` is the
-    largest ``|alpha_i|`` of the path and `own` what it adds to the response of i.  b passes through
-    larger values than its final one and keeps their rounding: `travelled` is what the largest
-    ``|b|`` of the path adds to each response.
+    largest ``|alpha_i|`` of the path and `own` what it adds to the response of i.  b may have been
+    larger before and keeps that rounding: `travelled` is what the largest ``|b|`` of the path adds
+    to each response.
     `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
-    if w and b should be 0, their rounding is that of such numbers; but beside a corner that stays
-    at 0 no more than what the largest alphas add up to.  `spanned` is `largest` with the
-    visited slopes taken over the whole span.  `rank_of_b` is how many equations b can satisfy.
-    `strict` makes no allowance for the rounding that one equation causes in the others.
+    if w and b should be 0, they have the rounding of such numbers.  If a corner stays at 0, it is
+    at most what the largest alphas add up to.  `spanned` is `largest` with the visited slopes taken
+    over the whole span.  `rank_of_b` is how many equations b can satisfy.  `strict` makes no
+    allowance for the rounding that one equation causes in the others.
     """
 
     path: Path
@@ -121,7 +121,7 @@ def _beside(gram: Gram, border: Array) -> Array:
 
 
 def _smallest_corner(declared: Declaration, ends: Array, most: Array) -> Array:
-    """Return the smallest corners; beside one that stays at 0, no more than `most`."""
+    """Return the smallest corners, at most `most` for coordinates with a corner that stays at 0."""
     corners = declared.slopes_and_corners(ends)[1]
     sizes = size(corners)
     least = np.where(sizes > 0.0, sizes, np.inf).min(axis=(0, 1))

@@ -54,12 +54,13 @@ class CertificateTolerances:
     # A coordinate that is on a jump corner for less than this fraction of the path may just be
     # approaching it.
     long: float = 1e-3
-    # A row of length 1 is held by others if no more than this is left of it beside their span.
+    # A row of length 1 is held by others if at most this much of its squared length is outside
+    # their span.
     held: float = 1e-8
-    # A row of length 1 is in the span of others if no more than this is left of it.
+    # A row of length 1 is in the span of others if at most this much of it is outside.
     null_row: float = 1e-12
-    # Up to this many active rows are factored together to find what they hold; larger sets change
-    # too often for that to pay.
+    # Up to this many active rows are factored together to find the rows they hold; larger sets
+    # change too often for that to pay.
     factored: int = 128
     # Of the candidates on knots that remove at least this fraction of the most, choose the one that
     # has stayed longest.
