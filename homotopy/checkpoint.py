@@ -1,9 +1,8 @@
 """Checkpoints: files from which another process can continue a trace.
 
 A checkpoint is the working memory of a trace at a pause, to the last bit: the arrays of the
-tracker, which rows of Q are stored (sums over one stored row and over the rows of others are taken
-in different orders), and the state of the loop around it.  Pauses do not change the arithmetic, so
-a resumed trace ends as if it had never stopped.
+tracker, which rows of Q are stored (that decides the order of some sums), and the state of the loop
+around it.  Pauses do not change the arithmetic, so a resumed trace ends as if it had never stopped.
 
 It is written uncompressed and replaces the previous one atomically (see `homotopy.path.files`).
 """
@@ -333,7 +332,7 @@ class Keeper:
 
 
 def _moment(parts: Parts, trace: Saved) -> bytes:
-    """Return bytes that differ between any two pauses, in either attempt."""
+    """Return bytes that differ between any two pauses, also of different attempts."""
     scalars = [array.tobytes() for _, array in sorted(parts["scalars"].items())]
     return b"".join([bytes([trace.trouble() is None]), *scalars])
 

@@ -42,8 +42,7 @@ class DescentTolerances:
     still: float = 1e-13
     # A coordinate is at the end of its piece if no more than this fraction of alpha is left.
     at_end: float = 1e-14
-    # Most steps per coordinate, and the number of coordinates to add to theirs before it is
-    # multiplied, so that small problems may take some more.
+    # Most steps: `patience * (n + more)`, where `more` matters for small problems only.
     patience: int = 50
     more: int = 10
 

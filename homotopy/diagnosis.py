@@ -1,4 +1,4 @@
-"""Why a path could not be proven: what in the numbers of a problem exceeds double precision.
+"""Why a path could not be proven: which numbers of a problem are too much for double precision.
 
 Each cause is named only if it was measured, with its value and the way out.  If nothing is found,
 the answer says so.
@@ -24,7 +24,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @attrs.frozen(kw_only=True)
 class Suspicions:
-    """When a measurement is named as the cause of trouble."""
+    """The values from which a measurement is named as the cause of trouble."""
 
     # Of this many decimal digits of a number, fewer than `digits` are left in the responses.
     known: float = 16.0
@@ -108,12 +108,12 @@ def _lost_digits(problem: Problem, stopped: Point) -> str:
 
 
 def _one_direction(problem: Problem) -> str:
-    """A Q without features that is dominated by one direction, as that of features far from 0."""
+    """A Q without features that is dominated by one direction, as with features far from 0."""
     if problem.gram.features() is not None or not 2 < problem.gram.size <= LIMITS.most:
         return ""
     values = np.linalg.eigvalsh(_normalised(problem, np.arange(problem.gram.size))[0])
     second, first = values[-2:]
-    # (A second eigenvalue that is 0 up to rounding is no trouble: Q has rank one.)
+    # (A second eigenvalue that is 0 up to rounding is harmless: Q has rank one.)
     if first <= LIMITS.offset**2 * second or second <= values.size * EPS * first:
         return ""
     return (

@@ -142,8 +142,8 @@ class Homotopy(Options):
         for bit.
 
         The model and the options must be those of the trace; limits may differ.  `max_seconds`
-        counts from now, `max_breakpoints` from the start of the path.  The checkpoint of a
-        complete trace returns its path at once.
+        counts from now, `max_breakpoints` from the start of the path.  If the trace was complete,
+        its path is returned at once.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Homotopy(Options):
             return again.proven_path(start, trouble), again
 
     def _careful(self) -> Homotopy:
-        """Return the same for a second attempt, without windows."""
+        """Return the options of a second attempt: stricter, and without windows."""
         tolerances = self.tracing.careful.applied_to(self.tolerances)
         return attrs.evolve(self, tolerances=tolerances, windows=self.windows.closed())
 

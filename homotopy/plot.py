@@ -4,7 +4,7 @@ matplotlib is imported when a function is called, never before: install ``homoto
 Every function draws on `ax` (a new figure if None) and returns it.  The t axis runs in the
 direction of travel, so a path from 1 to 0 also reads from left to right.
 
-A curve is broken at a jump: both one-sided values get an open circle, and a thin dashed line joins
+At a jump a curve breaks: both one-sided values get an open circle, and a thin dashed line joins
 them.
 """
 

@@ -1,4 +1,4 @@
-"""Progress bars, by tqdm where it is installed, or by the maker set with `shown_by`."""
+"""Progress bars: of tqdm if it is installed, or of the maker set with `shown_by`."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def compilation_shown(wanted: bool | None) -> Iterator[None]:
 
 
 class TinyModel(LossModel):
-    """Three coordinates to compile with."""
+    """A problem of three coordinates, traced only to compile the loops."""
 
     parameter = "theta"
     span = (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""When each coordinate of a path is on given pieces of its polyline."""
+"""The t at which each coordinate of a path is on given pieces of its polyline."""
 
 from __future__ import annotations
 

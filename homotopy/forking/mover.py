@@ -127,7 +127,7 @@ class Mover(Tracker):
             half[1:] = scipy.linalg.solve_triangular(
                 factor, self.border[self.active_index], trans="T"
             ).T
-        # As after every return to the base, so that the first move is like any later one.
+        # Prepare `half` as a return to the base does, so that the first move is like later ones.
         self.active.half[1:, :size] = half[1:]
         self.note(border_half_copied)
         self.cursor.logged = 0

@@ -242,7 +242,7 @@ class Affine:
         if not self.moves or dtype not in (None, object):
             number = self._number("a conversion to a plain array")
             return np.array(np.broadcast_to(number, self.shape), dtype=dtype)
-        # `np.full` and `np.array` make an object array of it, which `of` turns back.
+        # `np.full` and `np.array` make an object array of it, which `of` converts back.
         single = np.empty(self.shape, dtype=object)
         for index in np.ndindex(*self.shape):
             single[index] = self[index]

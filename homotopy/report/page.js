@@ -859,7 +859,7 @@
     $("t").title = String(t);
   }
 
-  // t as a fraction of the way that the page's owner counts.
+  // t on the other scale of the page, 0 at its `start` and 1 at its `end`.
   function reading(t) {
     const { start, end } = data.reading;
     return start === end ? 0 : Math.min(1, Math.max(0, (t - start) / (end - start)));

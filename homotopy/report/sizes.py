@@ -45,8 +45,8 @@ class PageSizes:
     strips: int = 2000
     # The axis may be logarithmic if t changes by this factor.
     wide: float = 30.0
-    # Number of t at which to ask the model whether it has an objective; there is none where a loss
-    # becomes unbounded below.
+    # Number of t at which to check that the objective exists; it does not where a loss is unbounded
+    # below.
     places: int = 9
     # With more changes of piece than this, the page stores only those of the rows in its table.
     events: int = 100_000

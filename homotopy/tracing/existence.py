@@ -14,11 +14,11 @@ __all__ = ["has_optimum"]
 
 
 def has_optimum(problem: Problem, t: float, most: int) -> bool:
-    """Whether a convex problem certainly has an optimum at t, as far as a solver of linear programs
-    can tell with at most this many numbers.
+    """Whether linear programs show that a convex problem has an optimum at t; False if they would
+    need more than `most` numbers.
 
-    It has one if some alpha on the slopes satisfies the border equations (the objective is bounded
-    below), and some w and b take every response to where its loss is finite.
+    It has one if some alpha within the slopes satisfies the border equations (the objective is
+    bounded below), and some w and b take every response to where its loss is finite.
     """
     if not np.isfinite(t):
         return False

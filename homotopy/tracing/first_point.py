@@ -88,7 +88,7 @@ class FirstPoint:
         return Begun(*ends, guess, as_it_was=exact and not free, free=free)
 
     def _not_convex(self) -> str:
-        """Say that the start has no unique optimum, and the ways out."""
+        """Return the message that the start has no unique optimum, with the ways out."""
         model, t = self.problem.model, self.problem.start
         if self.snap.convex:
             cause = "its quadratic form is not positive semidefinite"

@@ -31,8 +31,8 @@ class Jumps:
         self.tracker, self.problem, self.tolerances = tracker, tracker.problem, options.tracing
         self.d_step, self.solver = options.d_step, options.solver
         self.by_solver = OSQP if self.solver is osqp_solver else CUSTOM
-        # Jumps that were crossed slightly later than their t; where the latest of them begin, as t
-        # and the number of segments by then.
+        # How many jumps were crossed slightly later than their t; where the latest of them begin:
+        # t, and the number of segments before it.
         self.late, self.late_from = 0, (np.nan, 0)
         # Consecutive jumps at one t that the homotopy could not cross.
         self.recovered, self.recovered_at = 0, np.nan
@@ -47,11 +47,11 @@ class Jumps:
 
     @staticmethod
     def crossed_whole(path: Path) -> Array:
-        """Return the places of the jumps that were crossed as a whole."""
+        """Return the t of the jumps that were crossed as a whole."""
         return np.array([jump.t for jump in path.jumps if jump.solver == CONVEX])
 
     def handle(self, outcome: Outcome) -> None:
-        """Do what the tracker requests."""
+        """Do what the tracker requests; raise its error if that was not at a jump."""
         if isinstance(outcome, Failed):
             if not outcome.crossing:
                 raise outcome.error
@@ -106,8 +106,8 @@ class Jumps:
     def _cross_late(self) -> None:
         """Cross the jump slightly further along, where the ties at its exact t are gone.
 
-        The present point is carried along unchanged; the fraction of the span is far below the
-        tolerance of the certificate.
+        The present point is kept until there; the distance is far below the tolerance of the
+        certificate.
         """
         tracker = self.tracker
         span = tracker.route.last - tracker.route.first
@@ -202,7 +202,7 @@ class Jumps:
         return Sides.of(slope, tracker.model_polylines.corner.kind == JUMP)
 
     def _keep_sides(self, snap: Snapshot, given: Index) -> None:
-        """Keep the side of coordinates on a jump of height zero (as at theta = 1)."""
+        """Keep the side of coordinates on a jump whose height is 0 at this t."""
         tracker = self.tracker
         near = self.tolerances.on_corner * tracker.size_of_u()
         for j in np.flatnonzero(self.problem.polylines.jump).tolist():

@@ -25,7 +25,7 @@ from homotopy.tracker import Failed, Tracker
 
 
 class Run:
-    """One attempt: the tracker, its observers, and how it ended."""
+    """One attempt: the tracker, its observers, and the outcome."""
 
     def __init__(
         self,

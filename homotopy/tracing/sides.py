@@ -1,11 +1,11 @@
 """A jump crossed as a whole: a sequence of convex problems, each starting from the sides reached by
 the previous one.
 
-With every coordinate on its convex branch, and the end pieces of the branch continued beyond its
-jump corners, the problem is convex and its loss nowhere below the true one near a concave corner.
-So its optimum is no worse than the present point, and the coordinates that it takes across a corner
-have changed side, all at once.  Many coordinates on one corner, which the tracker would take across
-a few at a time, need two or three such problems.
+Keep every coordinate on its convex branch, and continue the end pieces of the branch beyond its
+jump corners.  This problem is convex, and near a concave corner its loss is nowhere below the true
+one.  So its optimum is no worse than the present point, and all coordinates that it moves across a
+corner have changed side.  Many coordinates on one corner, which the tracker would take across a few
+at a time, need two or three such problems.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class TraceTolerances(Clocks):
     # The certificate checks a path before it is returned if rounding exceeds this fraction of a
     # response.
     strain: float = 1e-3
-    # The same if an exchange along a null direction moves a response by this many times what is
-    # near a corner.  (With features only: rows of Q tell no more about w.)
+    # The same if an exchange along a null direction moves a response by this many times its corner
+    # tolerance.  (Only with features: rows of Q do not determine w more closely.)
     broken: float = 1e3
     # A rough guess of the first point, or one solve instead of settling, is accepted only if
     # rounding is below this fraction of every response.
@@ -66,14 +66,14 @@ class TraceTolerances(Clocks):
     # rounding, would pass anything.
     drowned: float = 1e9
     # A path of at most `small_n` coordinates and `small` numbers (n times segments) is checked too,
-    # unless it is one segment whose ends leave no doubt.
+    # unless it is one segment whose ends are proven (`gap`).
     small_n: int = 100
     small: int = 20_000
-    # There is no doubt if the duality gap is at most this fraction of ``|w|^2 / 2``: no more than a
-    # tenth of what the certificate allows.
+    # An end is proven if its duality gap is at most this fraction of ``|w|^2 / 2``, a tenth of what
+    # the certificate allows.
     gap: float = 1e-9
-    # If no optimum was found, linear programs with at most this many numbers look for one, this
-    # fraction of the rest of the span later.
+    # If no optimum was found, look for one by linear programs with at most `numbers` numbers, at
+    # this fraction of the rest of the span.
     later: float = 1e-3
     numbers: int = 4_000_000
     # A span shorter than this fraction of its ends is empty.
@@ -92,7 +92,7 @@ class TraceTolerances(Clocks):
     on_corner: float = 1e-10
 
     def is_small(self, n: int, segments: int) -> bool:
-        """Whether the certificate costs next to nothing."""
+        """Whether the certificate takes almost no time."""
         return n <= self.small_n and n * segments <= self.small
 
     def is_measured(self, segments: int, gap: float) -> bool:

@@ -39,7 +39,7 @@ class Unproven(TraceError):
         return error
 
     def trouble(self) -> Trouble:
-        """Return what is known about it; the proven part is computed on the first call."""
+        """Return how the attempt ended; the proven part is computed on the first call."""
         if self._trouble is None:
             path, self._traced = self._traced, None
             proven = None if path is None else proven_part(path, strict=True)

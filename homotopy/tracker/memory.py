@@ -65,7 +65,7 @@ class Memory:
         self.problem, self.gram, self.border = problem, problem.gram, problem.border
         self.tolerances, self.windows = tolerances or Tolerances(), windows or Windows()
         if not self.gram.semidefinite:
-            # Windows rely on bounds by lengths, which do not exist here.
+            # Windows bound products by lengths of rows, which only a semidefinite form allows.
             self.windows = self.windows.closed()
         self._tol, self._opt = as_record(self.tolerances), as_record(self.windows)
         n = self.gram.size
