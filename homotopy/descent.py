@@ -164,7 +164,7 @@ class _Walk:
         if self._is_kink(i, int(self.piece[i])) or not self._left(i, way) > 0.0:
             p = self._next(i, way)
             if p is None:
-                raise TraceError(f"coordinate {i} has no piece left in the descent from a ridge")
+                raise TraceError(f"coordinate {i} left its last piece on the descent from a ridge")
             self.piece[i] = p
 
     # ------------------------------------------------------------------ steps
@@ -259,7 +259,7 @@ class _Walk:
         self.finish_piece(i, way)
         following = self._next(i, way)
         if following is None:
-            raise TraceError(f"coordinate {i} has no piece left in the descent from a ridge")
+            raise TraceError(f"coordinate {i} left its last piece on the descent from a ridge")
         self.piece[i] = following
         if i in self.passed:
             self.held.add(i)

@@ -72,7 +72,7 @@ def cause_of_trouble(problem: Problem, stopped: Point, proven: Point | None = No
     last = stopped if proven is None else proven
     unknown = (
         f"the cause is unknown (at {problem.model.parameter}={last.t:.9g}, where the trouble "
-        "begins, scales, rows, active equations and ties look ordinary); try a slightly different "
+        "begins, scales, rows, active equations and ties look normal); try a slightly different "
         "C or span, bring the columns to one scale, or report the problem"
     )
     return next(filter(None, _causes(problem, stopped, last)), unknown)

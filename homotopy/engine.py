@@ -114,7 +114,7 @@ class Homotopy(Options):
         Raises
         ------
         TraceError
-            On numerical trouble, or if `max_seconds` ran out before the path had begun; its `path`
+            On numerical trouble, or if `max_seconds` ran out before the path began; its `path`
             attribute holds the proven part.
         TraceInterrupted
             On Ctrl-C; its `path` holds the part traced so far.  It is a `KeyboardInterrupt`.

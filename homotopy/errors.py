@@ -49,9 +49,12 @@ class TraceError(HomotopyError, RuntimeError):
     ----------
     path : Path or None
         The part that was traced and proven before the trouble; usable like any other path.
+    limit : str or None
+        The limit that was reached before the path began ("max_seconds"), if that is the trouble.
     """
 
     path: object = None
+    limit: str | None = None
 
 
 class TraceInterrupted(KeyboardInterrupt):

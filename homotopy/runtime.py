@@ -51,8 +51,8 @@ def announce_compilation() -> None:
     """Log once if the loops have yet to be compiled."""
     if not compiled():
         logging.getLogger("homotopy").warning(
-            "compiling the loops of homotopy-qp: once after installation, about half a minute, "
-            "then kept on disk (homotopy.compile_now() does it beforehand, with a progress bar)"
+            "homotopy-qp compiles its loops, once after installation (about half a minute), and "
+            "keeps the result on disk; homotopy.compile_now() does it beforehand, with a bar"
         )
 
 

@@ -212,9 +212,7 @@ class ValidationCurve(Pickled):
             scale or float(np.abs(self.coefficients[:, 0]).max())
         )
         if not allowed >= least.min():
-            raise PathError(
-                f"the curve is nowhere as low as {limit:g}; its least value is {self.minimum:g}"
-            )
+            raise PathError(f"the curve never falls to {limit:g}; its minimum is {self.minimum:g}")
         k = int(np.flatnonzero(least <= allowed)[0])
         c0, c1, c2 = self.coefficients[k]
         w = 0.0
@@ -258,7 +256,7 @@ class ValidationCurve(Pickled):
             if (curve.parameter, curve.loss) != (first.parameter, first.loss):
                 raise PathError(
                     f"ValidationCurve.mean: a curve of {curve.loss} loss over {curve.parameter} "
-                    f"does not go with one of {first.loss} loss over {first.parameter}"
+                    f"cannot be averaged with one of {first.loss} loss over {first.parameter}"
                 )
         sign = next((c._sign for c in curves if c.traced[0] != c.traced[1]), first._sign)
         begin = min(sign * c.traced[0] for c in curves)

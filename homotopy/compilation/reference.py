@@ -130,7 +130,7 @@ class Held:
         self.address = room.ctypes.data
 
     def __reduce__(self) -> Any:
-        raise TypeError("addresses cannot be copied")
+        raise TypeError("a reference to compiled arguments cannot be pickled or copied")
 
 
 @unbox(Reference)  # type: ignore[no-untyped-call, untyped-decorator]

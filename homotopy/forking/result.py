@@ -32,7 +32,7 @@ def evaluator_of(
     for row in added:
         if row.decision is None:
             raise ModelError(
-                "a row was added without its part of the decision function; give "
+                "an added row has no decision function; give "
                 "NewRow(decision=...) to evaluate the fork on new data"
             )
         parts.append(row.decision(X))

@@ -251,9 +251,9 @@ class KernelGram(Gram):
         most, clock = held["most"].item(), held["clock"].item()
         every = np.concatenate([index, taken])
         if np.any((every < 0) | (every >= self.size)) or np.any(np.diff(index) <= 0):
-            raise ValueError("the columns held are not columns of Q")
+            raise ValueError("the stored column numbers are out of range or not in order")
         if stamp.shape != (self.size,) or not index.size <= most <= self.size:
-            raise ValueError(f"{index.size} columns are held where there is room for {most}")
+            raise ValueError(f"{index.size} stored columns exceed the limit of {most}")
         store, view = self._of_this_thread()
         view.lose(np.flatnonzero(view.slot >= 0))
         view.stamp[:], view.taken = stamp, taken.copy()

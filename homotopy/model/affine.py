@@ -279,7 +279,7 @@ def _operand(value: object) -> Affine:
     if isinstance(value, list | tuple):
         raise ModelError(
             f"polyline: the list {value!r} is combined with t; write np.array(...), because a list "
-            "and a plain number do not add or multiply"
+            "cannot be added to or multiplied by a plain number"
         )
     return Affine.of(value)
 

@@ -216,8 +216,8 @@ def _check_numbers(const: Array, rate: Array, what: str) -> None:
     if huge.size:
         i = int(huge[0])
         raise ModelError(
-            f"polyline: a {what} of coordinate {i} is {const[i]:g} + {rate[i]:g} t, too large for "
-            "its square; where there is no bound, write inf"
+            f"polyline: a {what} of coordinate {i} is {const[i]:g} + {rate[i]:g} t, so large that "
+            "its square overflows; where there is no bound, write inf"
         )
 
 

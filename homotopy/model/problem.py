@@ -237,7 +237,7 @@ def _target(given: Any, m: int, name: str) -> tuple[Array, Array]:
                 f"border columns, got {part}"
             )
     if not m and (np.any(target.const) or target.moves):
-        raise ModelError(f"{name}: border_target is given, but there is no border to meet it")
+        raise ModelError(f"{name}: border_target is given, but the model has no border")
     const, rate = (np.array(np.broadcast_to(v, (m,))) for v in (target.const, target.rate))
     return const, rate
 

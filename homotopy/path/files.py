@@ -208,7 +208,9 @@ class Archive:
             left -= info.compress_size
             most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE}.get(info.compress_type, 0)
             if left < 0 or info.file_size > most * info.compress_size:
-                raise ValueError(f"{name!r} cannot hold {info.file_size} bytes")
+                raise ValueError(
+                    f"{name!r} claims {info.file_size} bytes, more than its data can expand to"
+                )
             members[name] = info
         return members
 

@@ -166,7 +166,7 @@ def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossMod
         counts = _counts(header["counts"])
         _require(
             _LIMIT not in header or status is Status.LIMIT,
-            "a limit, but it did not stop the trace",
+            "a limit, but no limit stopped the trace",
         )
     return kind(
         model=model,
@@ -225,7 +225,8 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
         )
     _require(header["status"] in Status.__members__, f"unknown status {header['status']!r}")
     strange = sorted(archive.names - set(_ARRAYS) - {"header", RECIPE})
-    _require(not strange, f"it contains {strange[:1]!r}, which a saved path does not have")
+    first = ", ".join(strange[:1])
+    _require(not strange, f"it contains {first!r}, which is not part of a saved path")
     return header
 
 

@@ -32,14 +32,14 @@ __all__ = ["Content", "Table", "path_content", "rounded", "validation_chart"]
 CONDITIONS = {
     "polyline": "every coordinate lies on the piece of its loss that the path names",
     "border": "the equations that belong to the intercept and other free directions hold",
-    "gap": "no point with every coordinate on its present branch does better (duality gap)",
+    "gap": "no point of the same branches has a lower objective (duality gap)",
     "objective": "the objective is the sum of its terms",
     "continuity": "nothing moves between two segments unless a jump is recorded there",
     "jumps": "the objective falls at every jump, by as much as the move demands",
-    "corners": "no coordinate rests on a corner that no optimum can occupy",
+    "corners": "no coordinate stays on a corner where no optimum can lie",
     "curvature": "the objective curves upwards in every free direction",
-    "feasibility": "the solution keeps the bounds and equations as they were stated",
-    "stationarity": "the gradient of the program as it was stated vanishes",
+    "feasibility": "the solution satisfies the bounds and equations as stated",
+    "stationarity": "the gradient of the Lagrangian of the stated program is zero",
     "predictions": "the predictions are the responses that the path was traced with",
     "complementarity": "a bound with a multiplier is attained",
 }
@@ -276,9 +276,9 @@ def _facts(path: Path, coordinates: str) -> list[str]:
 def _coordinates(rows: Index, n: int, noun: str, curves: dict[str, Array]) -> Table:
     """Make the table of the coordinates `rows`, out of n."""
     if rows.size < n:
-        text = f"The {rows.size} of {n} {noun}s whose alpha travels farthest along the path."
+        text = f"The {rows.size} of {n} {noun}s whose alpha moves most along the path."
     elif n > 1:
-        text = f"All {n} {noun}s; those whose alpha travels farthest come first."
+        text = f"All {n} {noun}s; those whose alpha moves most come first."
     else:
         text = f"The only {noun}."
     return Table(
@@ -329,7 +329,7 @@ def certificate_words(path: Path, certify: bool | int) -> dict[str, Any]:
         }
     if certify is True:
         found, how = path.certify(), "path.certify()"
-        scope = f"Every one of the {points:,} break-points" if points > 1 else "The one point of it"
+        scope = f"Every one of the {points:,} break-points" if points > 1 else "Its only point"
         if jumps:
             scope += " and both sides of " + (
                 "the jump" if jumps == 1 else f"each of the {jumps:,} jumps"

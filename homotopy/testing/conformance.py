@@ -277,7 +277,7 @@ def _check_jumps(path: Path, tol: float, name: str) -> None:
         if flipped.size:
             answer = np.asarray(path.model.flips(t, flipped, path.response(t, "before")))
             assert set(answer.tolist()) & set(flipped.tolist()) == set(answer.tolist()) != set(), (
-                f"{name}: flips() must answer with some of the coordinates it is given, "
+                f"{name}: flips() must return some of the coordinates it is given, "
                 f"got {answer} for {flipped}"
             )
 

@@ -98,7 +98,7 @@ class Jumps:
         if self.late >= tracker.tolerances.patience.most_late:
             raise TraceError(
                 f"{self.late} jumps up to {self.problem.model.parameter}={t:.17g} could not "
-                "be crossed at their t"
+                "be crossed exactly"
             )
         tracker.rewind_jump()
         self._cross_late()

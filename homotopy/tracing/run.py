@@ -93,10 +93,7 @@ class Run:
             trouble = Unproven.of(error)
         else:
             if not (self.begun and self.tracker.recorded()):
-                raise TraceError(
-                    f"max_seconds={self.options.max_seconds:g} ran out before the path had "
-                    "begun; allow more, or pass trace(start=...) a guess of its first point"
-                )
+                raise self._too_late()
             path = self.path()
             if not path.complete or self._proven(path):
                 return path
@@ -106,6 +103,17 @@ class Run:
         if earlier is None:
             raise trouble
         raise declined(self.tracker, self.start, self.options.tracing, earlier, trouble)
+
+    def _too_late(self) -> TraceError:
+        """Return the error of a trace that was stopped before there was a path."""
+        if self.limit is None:
+            return TraceError("the callback stopped the trace before the path began")
+        error = TraceError(
+            f"max_seconds={self.options.max_seconds:g} ran out before the path began; allow more "
+            "time, or pass trace(start=...) a guess of its first point"
+        )
+        error.limit = self.limit
+        return error
 
     def _drowned(self) -> bool:
         """Whether responses are pure rounding error: then no part of the path is proven."""

@@ -110,7 +110,7 @@ def declined(
             name, claimed = problem.model.parameter, False
             message = (
                 f"the path could not be continued beyond {name}={stopped:.17g}, although linear "
-                "programs say that there is an optimum"
+                "programs find an optimum there"
             )
     if why is None and not claimed:
         last = None if path is None else _last_point(tracker, path)

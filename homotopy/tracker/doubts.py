@@ -72,7 +72,8 @@ class Doubts:
         """Continue from `state`."""
         columns = [saved[name] for name in ("first", "last", "error")]
         if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
-            raise ValueError(f"the doubts have shapes {[column.shape for column in columns]}")
+            shapes = [column.shape for column in columns]
+            raise ValueError(f"the arrays of doubts differ in shape: {shapes}")
         self.begin(float(np.asarray(saved["whole"]).item()))
         self.judged = int(np.asarray(saved["judged"]).item())
         numbers = (column.tolist() for column in columns)

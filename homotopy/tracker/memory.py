@@ -465,7 +465,7 @@ class Memory:
         factor, packed = saved["active"]["factor"].shape, saved["window"]["packed"].shape
         capacity = len(saved["active"]["rate"])
         if factor != (capacity, capacity) or capacity < self._capacity:
-            raise ValueError(f"the factor has shape {factor}")
+            raise ValueError(f"the factor has shape {factor}, not {(capacity, capacity)}")
         if packed[0] != self.window.packed.shape[0]:
             raise ValueError(f"the window has {packed[0]} features, not {self.width}")
         self._reserve(capacity)
@@ -488,7 +488,7 @@ class Memory:
             (self.system.actives, capacity),
         ):
             if not 0 <= used <= room:
-                raise ValueError(f"it counts {used} where there is room for {room}")
+                raise ValueError(f"it uses {used} entries of an array of {room}")
         self.doubts.load_state(saved["doubts"])
         numbers = {name: value.item() for name, value in saved["tracker"].items()}
         self.repairs, self.gap = numbers["repairs"], numbers["gap"]

@@ -190,7 +190,7 @@ def test_the_limit_that_stopped_a_trace_is_named(data):
     )
     assert "stopped at --max-breakpoints 3" in few.stdout
     short = run("trace", data, "-t", "y", "--C", "10", "--max-seconds", "1e-9", "-q")
-    refused(short, "--max-seconds 1e-09 ran out before the path had begun; allow more")
+    refused(short, "--max-seconds 1e-09 ran out before the path began; allow more time")
     model = HingeRamp(X, Y, C=10.0)
     part = Homotopy(model, max_breakpoints=3).trace()
     assert told(repr(part), part, 99, 0.5).endswith("stopped at --max-seconds 0.5>")

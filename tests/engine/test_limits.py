@@ -58,7 +58,7 @@ def test_time_that_suffices_changes_nothing():
 
 
 def test_no_time_at_all_leaves_no_path_and_says_so():
-    with pytest.raises(TraceError, match=r"max_seconds=1e-09.*before the path had begun"):
+    with pytest.raises(TraceError, match=r"max_seconds=1e-09.*before the path began"):
         Homotopy(noisy(), max_seconds=1e-9).trace()
 
 

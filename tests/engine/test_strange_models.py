@@ -88,8 +88,8 @@ def test_what_a_knot_cannot_be(place, message):
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"border_target": 1.0}, "there is no border to meet it"),
-        ({"border_target": Affine.parameter()}, "there is no border to meet it"),
+        ({"border_target": 1.0}, "the model has no border"),
+        ({"border_target": Affine.parameter()}, "the model has no border"),
         ({"border": np.ones(N), "border_target": lambda t: t}, "border_target must be a number"),
         ({"border": np.zeros(N)}, "a border column is zero"),
         ({"border": np.ones(N) * Affine.parameter()}, "border must not move with t"),

@@ -137,7 +137,7 @@ def test_flips_that_answer_with_strangers():
             self.first = False
             return standing
 
-    with pytest.raises(AssertionError, match=r"flips\(\) must answer with some of the coordinates"):
+    with pytest.raises(AssertionError, match=r"flips\(\) must return some of the coordinates"):
         check_plugin(Odd([[1.0]], (-np.inf, 3.0), knot=5.0))
 
 

@@ -253,7 +253,7 @@ def test_a_span_that_is_empty_is_a_path_of_one_point():
     path = traced(Still())
     data = content(path.report())
     assert data["start"] == data["stop"] == [0.5]
-    assert "The one point of it was recomputed" in data["certificate"]["words"]
+    assert "Its only point was recomputed" in data["certificate"]["words"]
 
 
 def test_a_loss_without_a_least_value_has_no_curve_of_the_objective():

@@ -41,9 +41,9 @@ def traced(
         voice.errors.print("homotopy trace: interrupted before the path began; nothing was saved")
         leave(INTERRUPTED)
     except TraceError as error:
-        if error.path is None and "ran out before the path had begun" in str(error):
+        if error.limit is not None:
             raise CommandError(
-                f"--max-seconds {max_seconds:g} ran out before the path had begun; allow more"
+                f"--max-seconds {max_seconds:g} ran out before the path began; allow more time"
             ) from error
         raise CommandError(f"{error}{_saved(error.path, keep)}") from error
     if not path.complete:
