@@ -41,8 +41,8 @@ from homotopy.path.storage import (
     REAL,
     WHOLE,
     members_of,
+    read_fingerprint,
     read_header,
-    read_mark,
     read_path,
     written,
 )
@@ -124,7 +124,7 @@ class Checkpoint:
                 header = _read_header(archive, file)
                 _check_options(header, options, file)
                 problem = Problem.compile(options.model)
-                mark = read_mark(archive, header, problem)
+                mark = read_fingerprint(archive, header, problem)
             if not mark.fits(problem):
                 raise PathError(
                     f"{name_of(file)} was made with other data; build the model exactly as it was, "

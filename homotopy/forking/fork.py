@@ -89,7 +89,7 @@ class Fork:
         return Optimum(**self._state())
 
     def _state(self) -> dict[str, Any]:
-        mover, n, ahead = self._mover, self._rows, self._mover.ahead
+        mover, n, ahead = self._mover, self._rows, self._mover.walk_end
         if ahead is None:
             mover.write_alpha()
             point = mover.alpha, mover.u + mover.coords.status.miss, mover.b, np.array(mover.piece)
@@ -185,7 +185,7 @@ class Fork:
 
     def _push_recorded(self, row: int, value: float) -> Moved:
         with self._trying(row, value):
-            found = self._mover.walks_recorded(row, value)
+            found = self._mover.try_recorded_walk(row, value)
         if found is None:
             return self._follow_recorded(row, value)
         state, way = self._state(), Way.of_nodes(row, self._rows, found)
@@ -199,7 +199,7 @@ class Fork:
     def _follow_recorded(self, row: int, value: float) -> Moved:
         """Do the same as `_push_recorded` by a route of the tracker."""
         mover, n = self._mover, self._rows
-        mover.go_after()
+        mover.catch_up()
         mover.write_alpha()
         first = np.array(mover.piece[:n])
         first[row] = 0
@@ -254,7 +254,7 @@ class Fork:
     def insert_row(self, new: NewRow) -> int:
         """Add a row with alpha 0 and return its number; see `NewRow`."""
         row = self._rows
-        self._mover.go_after()
+        self._mover.catch_up()
         if row == self._mover.u.size:
             self._grow()
         write_row(self._mover, new, row)

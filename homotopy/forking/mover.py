@@ -48,7 +48,7 @@ class Mover(Tracker):
         self.stand(piece, alpha, b)
         self._fresh = int(self.cursor.steps)
         self.mark()
-        self._anew, self._middle = False, float(np.median(self.coords.status.usual))
+        self._refactored, self._middle = False, float(np.median(self.coords.status.usual))
 
     # ------------------------------------------------------------------ placing
 
@@ -76,7 +76,7 @@ class Mover(Tracker):
                 del self.held[row]
         piece, alpha = self.piece.copy(), self.alpha.copy()
         piece[:n], alpha[:n] = other.piece, other.alpha
-        self._anew = True
+        self._refactored = True
         self.stand(piece, alpha, other.b)
 
     def _halt(self) -> None:
@@ -88,7 +88,7 @@ class Mover(Tracker):
     def settle_still(self) -> None:
         """Make the present guess exact, however far off it is."""
         self._halt()
-        self._anew = True
+        self._refactored = True
         self.write_alpha()
         for _ in range(self.tolerances.patience.settlings):
             self.settle(0.0, self.snapshot(), self.problem.target0)
@@ -249,7 +249,7 @@ class Mover(Tracker):
             return
         self._fresh, recording = int(self.cursor.steps), self.cursor.recording
         # The correction may refactorise.
-        self._anew, self.cursor.recording = True, 0
+        self._refactored, self.cursor.recording = True, 0
         if not self.correct():
             self.settle_still()
         self.cursor.recording = recording
@@ -349,7 +349,7 @@ class Mover(Tracker):
 
     def restore(self) -> None:
         """Go back to the base from any point."""
-        if self._anew:
+        if self._refactored:
             self.go_back_anew()
         else:
             self.go_back()
@@ -367,7 +367,7 @@ class Mover(Tracker):
         lines.slope[...], lines.corner[...] = base.slope, base.corner
         self.piece[:], self.side[:], status.dependent[:] = base.piece, 0, base.dependent
         self.lift[:] = self.shift[:] = 0.0
-        status.carried[:], status.miss[:] = 0.0, base.miss
+        status.rate_in_pull[:], status.miss[:] = 0.0, base.miss
         self.alpha[:] = base.alpha
         self.use(lines)
         self.cursor.logged = 0
@@ -376,7 +376,7 @@ class Mover(Tracker):
             self._reserve(2 * size + 16)
         self.active.factor[:size, :size] = base.factor
         self.go_back()
-        self._anew = False
+        self._refactored = False
         # Tolerances depend on sizes, which must be measured at the base.
         product = self.u - self.border @ self.b
         self._measure(float(self.alpha @ product))

@@ -126,7 +126,7 @@ class Way:
 
     @classmethod
     def of_nodes(cls, row: int, rows: int, nodes: tuple[Any, ...]) -> Way:
-        """Return what ``Walker.walks_recorded`` has recorded, of the first `rows` rows."""
+        """Return what ``Walker.try_recorded_walk`` has recorded, of the first `rows` rows."""
         t, alpha, u, b, piece = nodes
         first = np.flatnonzero(np.diff(t))
         if not first.size:

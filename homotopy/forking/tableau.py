@@ -130,7 +130,7 @@ class Tableau:
         place[self.active] = np.arange(size)
         basic = place[index] >= 0
         direct = self.gram.block(index[~basic], np.arange(n))
-        self._check_too(index[~basic], direct)
+        self._add_to_check_sum(index[~basic], direct)
         right, short = np.zeros((size, index.size)), np.zeros((m, index.size))
         right[place[index[basic]], np.flatnonzero(basic)] = 1.0
         border = self.border[index[~basic]]
@@ -147,7 +147,7 @@ class Tableau:
         out[:, n:] = beta.T
         return out
 
-    def _check_too(self, index: Index, rows: Array) -> None:
+    def _add_to_check_sum(self, index: Index, rows: Array) -> None:
         """Include the equations of u of these rows in the sum that `walking.is_right` checks."""
         walk, n = self.walk, self.walk.now.x.size
         new = np.flatnonzero((walk.lines.signs[index] == 0.0) & (index < self.own_rows))
@@ -221,10 +221,10 @@ class Tableau:
                 # Fetch the columns of the next rows too.
                 want = rows[job : job + FORK_TOLERANCES.together]
             else:
-                want = np.append(want, self._soon())
+                want = np.append(want, self._needed_next())
             self.fetch(want)
 
-    def _soon(self) -> Index:
+    def _needed_next(self) -> Index:
         """Return coordinates without a stored column that will soon meet a bound at the present
         rates."""
         walk, now = self.walk, self.walk.now

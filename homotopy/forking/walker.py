@@ -19,13 +19,13 @@ from homotopy.forking.tableau import Tableau
 from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.tracker import Failure, Kind, state
 
-__all__ = ["Ahead", "Walker"]
+__all__ = ["WalkEnd", "Walker"]
 
 Found = tuple[Array, Array, Array]
 
 
 @attrs.frozen(eq=False)
-class Ahead:
+class WalkEnd:
     """The end of a walk: `row` is held at `value`, the rest is optimal."""
 
     row: int
@@ -41,7 +41,7 @@ class Walker(Mover):
 
     Attributes
     ----------
-    ahead : Ahead or None
+    walk_end : WalkEnd or None
         The present point, if the tracker has not followed a walk yet.
     own_rows : int
         Rows from this number on may be overwritten by added ones.
@@ -50,9 +50,9 @@ class Walker(Mover):
     def __init__(
         self, frozen: Frozen, piece: Index, alpha: Array, b: Array, own_rows: int | None = None
     ) -> None:
-        self.ahead: Ahead | None = None
+        self.walk_end: WalkEnd | None = None
         # Whether the tracker has left the base, and single moves so far.
-        self._away, self._moves = False, 0
+        self._left_base, self._moves = False, 0
         # The tableau of a base, after an array that identifies that base.
         self._table: tuple[Any, Tableau | None] = (None, None)
         self._written: set[int] = set()
@@ -78,7 +78,7 @@ class Walker(Mover):
         """Update the tableau after a row has been written over an unused one."""
         self._written.add(row)
         table = self._table[1]
-        if table is not None and self._table[0] is self.base.u and not self._away:
+        if table is not None and self._table[0] is self.base.u and not self._left_base:
             self._write_into(table, row)
 
     def _walk(
@@ -96,18 +96,18 @@ class Walker(Mover):
     # ------------------------------------------------------------------ moves
 
     def hold(self, row: int, value: float) -> None:
-        if not self.walks(row, value):
-            self.go_after()
+        if not self.try_walk(row, value):
+            self.catch_up()
             self.hold_by_route(row, value)
 
     def hold_by_route(self, row: int, value: float) -> None:
         """Take a row to its value by a route of the tracker."""
-        self._away = True
+        self._left_base = True
         super().hold(row, value)
 
-    def walks(self, row: int, value: float) -> bool:
+    def try_walk(self, row: int, value: float) -> bool:
         """Walk from the base, if the tracker is there; return whether the walk arrived."""
-        table = self._pays(row)
+        table = self._usable_tableau(row)
         if table is None:
             return False
         one = np.array([row]), np.array([value])
@@ -122,23 +122,23 @@ class Walker(Mover):
             raise failure
         if code != state.ARRIVED:
             return False
-        self.ahead = Ahead(row, value, *table.point())
+        self.walk_end = WalkEnd(row, value, *table.point())
         self.held[row] = value
         return True
 
-    def walks_recorded(self, row: int, value: float) -> tuple[Any, ...] | None:
+    def try_recorded_walk(self, row: int, value: float) -> tuple[Any, ...] | None:
         """Do as `walks` and return the nodes of the move (`Tableau.recorded`); None if it did not
         arrive."""
         # (Use the tableau even for a first move: it gives all values at every node.)
         self._moves, most = self._moves + FORK_TOLERANCES.patience, FORK_TOLERANCES.first_nodes
-        table = self._pays(row)
-        if self.ahead is not None and self.ahead.value != self.base.alpha[row]:
+        table = self._usable_tableau(row)
+        if self.walk_end is not None and self.walk_end.value != self.base.alpha[row]:
             # The move would begin at another point.
             return None
         while table is not None:
             table.begin_record(most)
             try:
-                arrived = self.walks(row, value)
+                arrived = self.try_walk(row, value)
                 full = int(table.walk.steps.nodes[0]) == most
             finally:
                 nodes = table.recorded()
@@ -149,11 +149,11 @@ class Walker(Mover):
             most *= 4
         return None
 
-    def _pays(self, row: int) -> Tableau | None:
+    def _usable_tableau(self, row: int) -> Tableau | None:
         """Return the tableau, if the tracker is at its base with no other row ahead, and there have
         been enough moves for a tableau to pay."""
-        other = self.ahead is not None and self.ahead.row != row
-        if self._away or self._anew or other:
+        other = self.walk_end is not None and self.walk_end.row != row
+        if self._left_base or self._refactored or other:
             return None
         self._moves += 1
         known = self._table[0] is self.base.u or row in self._written
@@ -161,24 +161,24 @@ class Walker(Mover):
             return None
         return self.tableau()
 
-    def go_after(self) -> None:
+    def catch_up(self) -> None:
         """Take the tracker to the point ahead."""
-        ahead, self.ahead = self.ahead, None
+        ahead, self.walk_end = self.walk_end, None
         if ahead is not None:
             self.hold_by_route(ahead.row, ahead.value)
 
     def release(self, row: int) -> None:
-        self.go_after()
-        self._away = True
+        self.catch_up()
+        self._left_base = True
         super().release(row)
 
     def move_to(self, other: Mover) -> None:
-        self._away = True
+        self._left_base = True
         super().move_to(other)
 
     def mark(self) -> None:
         super().mark()
-        self._away = False
+        self._left_base = False
 
     # ------------------------------------------------------------------ many rows
 
@@ -202,9 +202,9 @@ class Walker(Mover):
 
     def from_here(self, rows: Index, values: Array, alphas: bool) -> Found:
         """Do `hold_each` from the present point, to which rows have been moved."""
-        ahead = self.ahead
-        self.go_after()
-        if not (self._away or self.held or self._anew):
+        ahead = self.walk_end
+        self.catch_up()
+        if not (self._left_base or self.held or self._refactored):
             return self.hold_each(rows, values, alphas)
         base, held, table = self.base, self._held_at_base, self._table
         self.mark()
@@ -213,26 +213,26 @@ class Walker(Mover):
         finally:
             now = dict(self.held)
             self.base, self._held_at_base, self._table = base, held, table
-            self._anew = self._away = True
+            self._refactored = self._left_base = True
             if ahead is not None:
                 # The same point as before, to the last bit.
                 self.go_back_anew()
-                self.ahead, self.held = ahead, now
+                self.walk_end, self.held = ahead, now
 
     # ------------------------------------------------------------------ back
 
     def restore(self) -> None:
         self._written.clear()
-        if self._away or self._anew:
+        if self._left_base or self._refactored:
             super().restore()
-        self.ahead, self.held = None, dict(self._held_at_base)
+        self.walk_end, self.held = None, dict(self._held_at_base)
 
     def recover(self) -> None:
         """Go back to the base after a failure."""
-        if self._away:
+        if self._left_base:
             self.go_back_anew()
         self.restore()
 
     def go_back(self) -> None:
         super().go_back()
-        self.ahead, self._away = None, False
+        self.walk_end, self._left_base = None, False

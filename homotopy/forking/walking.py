@@ -61,7 +61,7 @@ def add_columns(walk, count):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def answer(walk, count):  # type: ignore[no-untyped-def]
+def follow_rates(walk, count):  # type: ignore[no-untyped-def]
     """Compute the rates that keep the first `count` of P on their pieces, and add their effect
     to z'."""
     swapped, dz = walk.swapped, walk.dz
@@ -75,7 +75,7 @@ def answer(walk, count):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def aim(walk):  # type: ignore[no-untyped-def]
+def compute_rates(walk):  # type: ignore[no-untyped-def]
     """Compute all rates, for a unit rate of the alpha of the row that moves."""
     steps, dz = walk.steps[0], walk.dz
     row = steps.row
@@ -86,7 +86,7 @@ def aim(walk):  # type: ignore[no-untyped-def]
         dz[row] = -steps.sign
     else:
         add_column(walk.columns[walk.slot[row]], steps.sign, dz)
-    answer(walk, steps.changed)
+    follow_rates(walk, steps.changed)
     if based:
         dz[row] = steps.sign
 
@@ -162,7 +162,7 @@ def slide(walk):  # type: ignore[no-untyped-def]
     for q in range(dz.size):
         dz[q] = 0.0
     add_column(walk.columns[walk.slot[loose]], 1.0, dz)
-    answer(walk, last)
+    follow_rates(walk, last)
     swapped.rate[last] = 1.0
     r = swapped.place[k]
     shown = swapped.rate[r] if r >= 0 else dz[k]
@@ -292,7 +292,7 @@ def step(walk):  # type: ignore[no-untyped-def]
         if code == state.GO:
             steps.loose = 0
         return code
-    aim(walk)
+    compute_rates(walk)
     length, k, upper = first_event(walk)
     if k >= 0 and walk.slot[k] < 0:
         steps.want = k

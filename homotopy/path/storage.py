@@ -27,8 +27,8 @@ __all__ = [
     "WHOLE",
     "load",
     "members_of",
+    "read_fingerprint",
     "read_header",
-    "read_mark",
     "read_path",
     "read_recipe",
     "save",
@@ -150,7 +150,7 @@ def read_path(kind: type[Path], archive: Archive, file: FileName, model: LossMod
     with refusing(file):
         header = _read_header(archive, file)
         shapes = {name: archive.shape(name, kind) for name, kind in _ARRAYS.items()}
-        mark = read_mark(archive, header, problem)
+        mark = read_fingerprint(archive, header, problem)
     if not mark.fits(problem):
         raise PathError(
             f"{name_of(file)} was traced with another model or other data "
@@ -230,7 +230,7 @@ def _read_header(archive: Archive, file: FileName) -> dict[str, Any]:
     return header
 
 
-def read_mark(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
+def read_fingerprint(archive: Archive, header: Mapping[str, Any], problem: Problem) -> Fingerprint:
     """Read the fingerprint; if its size differs from the model's, it cannot match."""
     n = problem.gram.size
     fits = archive.shape("products", REAL) == (n,)

@@ -137,7 +137,7 @@ class FirstPoint:
             if tracker.sizes.strain > self.tolerances.quick:
                 return False
             # Sharpen even a point that passes: ten correct digits are not enough.
-            tracker.sharpen()
+            tracker.correct_once()
         if not tracker.off <= tol.repair:
             return False
         if not solved:

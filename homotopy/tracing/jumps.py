@@ -40,7 +40,7 @@ class Jumps:
         tracker.jumping.may_delegate = self.d_step == "auto" and self.problem.gram.semidefinite
         self._choose_usual()
 
-    def forced(self, path: Path) -> bool:
+    def certificate_decides(self, path: Path) -> bool:
         """Whether a jump of `path` was crossed late, or by the QP solver as a fallback."""
         by_solver = any(jump.solver in (OSQP, CUSTOM) for jump in path.jumps)
         return bool(self.late or (self.solvable and by_solver))

@@ -19,7 +19,7 @@ from homotopy.path.recorded import jump_records, segments_of
 from homotopy.tracing.first_point import FirstPoint, Guess, Start
 from homotopy.tracing.jumps import NONE, Jumps
 from homotopy.tracing.options import Options
-from homotopy.tracing.verdict import Unproven, declined, is_proven
+from homotopy.tracing.verdict import Unproven, is_proven, unproven_error
 from homotopy.tracing.watch import FOREVER, Callback, Stopped, Watch
 from homotopy.tracker import Failed, Tracker
 
@@ -102,7 +102,7 @@ class Run:
             trouble = Unproven(f"the path traced to {place} cannot be proven", kept)
         if earlier is None:
             raise trouble
-        raise declined(self.tracker, self.start, self.options.tracing, earlier, trouble)
+        raise unproven_error(self.tracker, self.start, self.options.tracing, earlier, trouble)
 
     def _too_late(self) -> TraceError:
         """Return the error of a trace that was stopped before there was a path."""
@@ -120,7 +120,7 @@ class Run:
         return bool(self.tracker.sizes.strain > self.options.tracing.drowned)
 
     def _proven(self, path: Path) -> bool:
-        tolerances, forced = self.options.tracing, self.jumps.forced(path)
+        tolerances, certificate_decides = self.options.tracing, self.jumps.certificate_decides(path)
         segments = len(path.segments)
         small = tolerances.is_small(path.problem.gram.size, segments)
         # If the first point is proven, the tracker's error bound suffices.
@@ -128,11 +128,13 @@ class Run:
         stated = type(path.model).residuals is not LossModel.residuals
         measured = tolerances.is_measured(segments, self.tracker.gap) and not stated
         known = self.continues or measured
-        forced = forced or (small and not known)
+        certificate_decides = certificate_decides or (small and not known)
         whole = self.jumps.crossed_whole(path)
-        if self._drowned() or (whole.size and not forced and not path.certify(at=whole).ok):
+        if self._drowned() or (
+            whole.size and not certificate_decides and not path.certify(at=whole).ok
+        ):
             return False
-        return is_proven(path, self.tracker, tolerances, forced=forced)
+        return is_proven(path, self.tracker, tolerances, certificate_decides=certificate_decides)
 
     # ------------------------------------------------------------------ the loop
 

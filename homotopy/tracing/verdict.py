@@ -52,18 +52,23 @@ def is_proven(
     tracker: Tracker,
     tolerances: TraceTolerances,
     *,
-    forced: bool,
+    certificate_decides: bool,
 ) -> bool:
     """Whether every point of a path is proven: by the tracker's error bound, or by the certificate
     where that bound leaves a doubt.
 
-    `forced` means that the certificate decides: the problem is small, or a jump was not crossed at
-    its t, or not by the tracker.
+    The certificate decides (`certificate_decides`) if the problem is small, or a jump was not
+    crossed at its t, or not by the tracker.
     """
     doubts, sizes = tracker.doubts, tracker.sizes
     off = doubts.whole > doubts.limit or sizes.strain > tolerances.strain
     off = off or sizes.broken > tolerances.broken
-    if forced or off or _climbs(path, tolerances.level) or _ends_on_jump(path, tracker):
+    if (
+        certificate_decides
+        or off
+        or _climbs(path, tolerances.level)
+        or _ends_on_jump(path, tracker)
+    ):
         return holds(path)
     stretches = [(stretch.first, stretch.last) for stretch in doubts.stretches]
     return not stretches or holds(path, stretches)
@@ -87,7 +92,7 @@ def _climbs(path: Path, level: float) -> bool:
     )
 
 
-def declined(
+def unproven_error(
     tracker: Tracker, start: float, tolerances: TraceTolerances, *attempts: Unproven
 ) -> TraceError:
     """Return the error for the user: what is proven, and why no more."""

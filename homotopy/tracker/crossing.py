@@ -103,10 +103,10 @@ def go_along(core, pin):  # type: ignore[no-untyped-def]
     route_changed(core)
     while event.touched:
         i = coords.touched[event.touched - 1]
-        change = flat_rate(core, i) - coords.status[i].carried
+        change = flat_rate(core, i) - coords.status[i].rate_in_pull
         if change != 0.0:
             if fixed.mode == ROWS and form.slot[i] < 0:
-                event.want = i
+                event.requested = i
                 return MISSING
             pull_on(core, i, change)
         coords.status[i].touched = 0
@@ -177,7 +177,7 @@ def begin_jump(core):  # type: ignore[no-untyped-def]
     store_point(core, motion.last)
     jumping.before = objective(core)
     jumping.phase, jumping.asked = FLIPPING, 0
-    if jumping.crossings > tol.probes + coords.u.size:
+    if jumping.crossings > tol.most_jumps + coords.u.size:
         return STUCK
     return GO
 
@@ -203,7 +203,7 @@ def flip(core):  # type: ignore[no-untyped-def]
         jumping.may_delegate
         and not jumping.method
         and (
-            jumping.flips > core.tol.crowd
+            jumping.flips > core.tol.most_flips
             or cursor.steps - jumping.jump_steps
             > core.tol.steps + core.tol.jump_each * coords.u.size
         )
@@ -334,7 +334,7 @@ def look_ahead(core):  # type: ignore[no-untyped-def]
     if code == UNBOUNDED and not event.moved_here:
         # A wall sweeps over a coordinate that cannot move with it.
         jumping.flips = 1
-        motion.flips[0] = 2 * event.want + (1 if event.way > 0 else 0)
+        motion.flips[0] = 2 * event.requested + (1 if event.way > 0 else 0)
         jumping.phase = FLIPPING
         return GO
     if code != GO:
@@ -361,13 +361,13 @@ def end_jump(core):  # type: ignore[no-untyped-def]
     )
     jump.log_end = cursor.logged
     jump.moved = moved_from(core, motion.before, tol.moved)
-    event.stay_number += 2
+    event.stay += 2
     still = not moved_from(core, motion.before, tol.same)
     if still and jumping.pressing == 1:
         # A coordinate whose flip moved nothing may stay on its corner.  (If several flipped at
         # once, they may have balanced each other, so each may still be tried alone.)
         for q in range(cursor.logged - jumping.jump_log):
-            coords.status[record.log[jumping.jump_log + q].i].jump_stay = event.stay_number
+            coords.status[record.log[jumping.jump_log + q].i].left_in_stay = event.stay
     cursor.jumps += 1
     record.jump[cursor.jumps].t = route.t
     if fallen(core):

@@ -49,7 +49,7 @@ class Exactness(Factoring):
         of alpha keep the tracked value."""
         phi, own = self._phi, self.motion.w
         w = np.asarray(phi.T @ self.alpha)
-        if self.sizes.own_w:
+        if self.sizes.tracks_w:
             known = (
                 self.tolerances.roundings.summed * EPS * np.asarray(abs(phi).T @ np.abs(self.alpha))
             )
@@ -99,7 +99,7 @@ class Exactness(Factoring):
     def left_alone(self, some: Index) -> bool:
         """Whether any of these has ever stayed on a jump corner because its flip moved nothing (see
         `homotopy.tracker.ties.stays_on_jump`), not because others hold it."""
-        return bool(np.any(self.coords.status.jump_stay[some] > 0))
+        return bool(np.any(self.coords.status.left_in_stay[some] > 0))
 
     def correct(self) -> bool:
         """Recompute u and solve for its error; return whether the error is gone."""
@@ -116,10 +116,10 @@ class Exactness(Factoring):
             if off <= tol.refine or not self.system.actives:
                 break
             last = off
-            off = self.sharpen()
+            off = self.correct_once()
             if off > tol.repair and not off < 0.5 * last:
                 # An alpha is in the way: let it leave its knot.
-                self._phase(state.REFINING)
+                self._phase(state.CORRECTING_WITH_PIVOTS)
                 self.refresh()
                 off = self.off
             if not off < 0.5 * last:
@@ -145,12 +145,12 @@ class Exactness(Factoring):
         ahead = ahead * np.abs(column.along - column.target_rate)
         return float(np.max(ahead / np.maximum(column.allowed, TINY), initial=0.0))
 
-    def sharpen(self) -> float:
+    def correct_once(self) -> float:
         """Solve for the error of the point, and undo that if it does not help; return the error
         that remains."""
         alpha, b, off = self.alpha.copy(), self.b, self.off
         done = int(self.cursor.refined)
-        self._phase(state.SHARPENING)
+        self._phase(state.CORRECTING)
         if self.cursor.refined == done:
             # An alpha is in the way: nothing has moved.
             return off

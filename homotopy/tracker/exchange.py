@@ -112,7 +112,7 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
     found: Any = np.int64(-1)
     for k in range(size + 1):
         j, weight = (active.index[k], way * v[k]) if k < size else (i, way)
-        if abs(weight) > tol.light * largest and coords.status[j].piece % 2 == 1:
+        if abs(weight) > tol.small_weight * largest and coords.status[j].piece % 2 == 1:
             room = max(room_of(core, j, weight), 0.0) / abs(weight)
             if room < step:
                 found, step, best = k, room, abs(weight)
@@ -121,7 +121,7 @@ def first_end(core, i, way, largest):  # type: ignore[no-untyped-def]
     for k in range(size + 1):
         j, weight = (active.index[k], way * v[k]) if k < size else (i, way)
         size_k = abs(weight)
-        if size_k > tol.light * largest and coords.status[j].piece % 2 == 1:
+        if size_k > tol.small_weight * largest and coords.status[j].piece % 2 == 1:
             room = max(room_of(core, j, weight), 0.0)
             near = near_alpha_of(core, j, 0.0)
             if room <= step * size_k + near and size_k > best:
@@ -154,7 +154,7 @@ def move_along(core, i, length):  # type: ignore[no-untyped-def]
         for k in range(size):
             add_row(core, fixed.mode, active.index[k], length * v[k], dw)
         add_row(core, fixed.mode, i, length, dw)
-        if core.sizes.own_w:
+        if core.sizes.tracks_w:
             drop_rounding(core, i, length)
         for c in range(dw.size):
             motion.w[c] += dw[c]

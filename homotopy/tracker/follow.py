@@ -23,7 +23,7 @@ from homotopy.tracker.nearness import (
 )
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import restore_corners, slack_of
-from homotopy.tracker.proof import absorb_dropped, off_course, refine_or_ask
+from homotopy.tracker.proof import absorb_dropped, correct_or_ask, tracked_error
 from homotopy.tracker.rates import all_rates
 from homotopy.tracker.state import (
     ARRIVED,
@@ -274,11 +274,11 @@ def stay_on_course(core):  # type: ignore[no-untyped-def]
     u if that does not help or t has shrunk."""
     active, route, sizes = core.active, core.route, core.sizes
     scope, cursor, tol = core.scope, core.cursor, core.tol
-    if scope.window != BY_DIRECTION and off_course(core) > tol.refine:
+    if scope.window != BY_DIRECTION and tracked_error(core) > tol.refine:
         for c in range(active.column.size):
             active.column[c].off = 0.0
-        refine_or_ask(core)
-    if route.along and abs(route.t) < tol.faded * abs(sizes.checked):
+        correct_or_ask(core)
+    if route.along and abs(route.t) < tol.shrunk * abs(sizes.checked):
         cursor.due = 0
 
 
@@ -289,9 +289,9 @@ def step(core):  # type: ignore[no-untyped-def]
     system, event, scope, cursor, tol = core.system, core.event, core.scope, core.cursor, core.tol
     left = abs(route.stop - route.tau)
     length = min(length_to_event(core), left)
-    if route.along and system.mass_along > 2.0 * system.carrying:
+    if route.along and system.mass_along > 2.0 * system.pull_mass:
         rounding = EPS * system.mass_along * length * fixed.largest_root
-        if rounding > tol.carried * sizes.size_scale:
+        if rounding > tol.pull_rounding * sizes.size_scale:
             # Slopes that no longer move have left too much rounding in the pull.
             return REPAIR
     cut = np.int64(0)
@@ -305,7 +305,7 @@ def step(core):  # type: ignore[no-untyped-def]
     # alpha would overshoot.
     arrived = left - length <= tol.arrival * max(abs(route.stop), abs(route.start)) and not cut
     after = route.stop if arrived else route.tau + route.sign * length
-    if not arrived and abs(after) < tol.shrinks * abs(route.tau):
+    if not arrived and abs(after) < tol.shrinking_step * abs(route.tau):
         # If t shrinks a hundredfold, its rounding is that of the large t: stop just before the
         # event and approach it from nearby.
         short = tol.short * EPS * abs(route.tau)

@@ -26,7 +26,7 @@ from homotopy.tracker.independence import remove
 from homotopy.tracker.leaving import arrive, ready_for
 from homotopy.tracker.pieces import is_active, set_fence, set_piece
 from homotopy.tracker.pivots import admit, restore_corners
-from homotopy.tracker.proof import correct
+from homotopy.tracker.proof import correct_with_pivots
 from homotopy.tracker.state import ARRIVED, GO, STUCK
 from homotopy.tracker.validity import border_half_copied, route_changed
 from homotopy.tracker.windows import alpha_now
@@ -43,7 +43,7 @@ def clear_route(core):  # type: ignore[no-untyped-def]
     active, motion, route = core.active, core.motion, core.route
     system, event = core.system, core.event
     route.pin = route.settling = 1
-    system.mass_along = system.carrying = system.square_along = 0.0
+    system.mass_along = system.pull_mass = system.square_along = 0.0
     system.mass_across = system.square_across = 0.0
     for k in range(motion.along.size):
         motion.along[k] = motion.across[k] = 0.0
@@ -88,7 +88,7 @@ def end_hold(core, i, value):  # type: ignore[no-untyped-def]
     slope, route = core.polylines.slope, core.route
     for j in range(slope.shape[1]):
         slope[i, j].at, slope[i, j].rate = value, 0.0
-    core.coords.status[i].carried = 0.0
+    core.coords.status[i].rate_in_pull = 0.0
     route.along, route.dt, route.t, route.first, route.last = 0, 0.0, 0.0, 0.0, 0.0
 
 
@@ -128,7 +128,7 @@ def settle_rounding(core):  # type: ignore[no-untyped-def]
             total += coords.border[i, c] * alpha_now(core, i)
         column.off = total
     if core.system.actives > 0:
-        correct(core, True)
+        correct_with_pivots(core, True)
 
 
 @njit(**PART)
@@ -209,7 +209,7 @@ def put_back(core, i):  # type: ignore[no-untyped-def]
     status, fence, piece = coords.status[i], coords.fence[i], base.piece[i]
     status.piece, status.side, status.dependent = piece, 0, base.dependent[i]
     status.bend = polylines.slope[i, piece // 2].bend if piece % 2 == 0 else 0.0
-    status.carried = fence.shift = fence.lift = 0.0
+    status.rate_in_pull = fence.shift = fence.lift = 0.0
     status.miss = base.miss[i]
     set_fence(core, i)
 

@@ -11,7 +11,7 @@ from homotopy.tracker.compiling import PART, SUM
 from homotopy.tracker.factor import back_substitute, forward_substitute, remove_column, rotate
 from homotopy.tracker.nearness import near_of
 from homotopy.tracker.products import add_row, product_with, response
-from homotopy.tracker.rates import aim_of
+from homotopy.tracker.rates import right_side_of
 from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.validity import rates_changed
@@ -172,7 +172,7 @@ def is_significant(core, i, pivot, mass):  # type: ignore[no-untyped-def]
     if pivot * height > near:
         return True
     aside = math.sqrt(pivot) * height * coords.fence[i].root
-    return core.route.along == 1 and aside > core.tol.aside * near
+    return core.route.along == 1 and aside > core.tol.sideways * near
 
 
 @njit(**PART)
@@ -224,7 +224,7 @@ def append(core, i, pivot):  # type: ignore[no-untyped-def]
             window.panel[line, k] = store[own, coords.near[k]]
     if system.ready:
         for r in range(0 if system.ready == 2 else 1, active.column.size + 1):
-            value = coords.border[i, r - 1] if r else aim_of(core, i)
+            value = coords.border[i, r - 1] if r else right_side_of(core, i)
             for k in range(size):
                 value -= row[k] * active.half[r, k]
             active.half[r, size] = value / pivot

@@ -31,7 +31,7 @@ def ready_for(core, i):  # type: ignore[no-untyped-def]
     )
     system, event, scope, cursor = core.system, core.event, core.scope, core.cursor
     if fixed.mode == ROWS and form.slot[i] < 0:
-        event.want = i
+        event.requested = i
         return MISSING
     if system.actives + 1 >= active.index.size:
         return FULL

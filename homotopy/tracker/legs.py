@@ -19,7 +19,7 @@ from numba import njit
 from homotopy.tracker.compiling import PART
 from homotopy.tracker.pieces import set_fences
 from homotopy.tracker.products import add_row, squared_length
-from homotopy.tracker.proof import measure_errors, refine
+from homotopy.tracker.proof import correct, measure_errors
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.state import ARRIVED, GO, ON_WAY, ROWS, STUCK
 from homotopy.tracker.validity import factor_changed, system_changed
@@ -38,7 +38,7 @@ def load_leg(core, leg):  # type: ignore[no-untyped-def]
             corner = polylines.corner[i, j]
             corner.at, corner.rate = first, last - first if abs(first) < np.inf else 0.0
         status = coords.status[i]
-        status.touched, status.carried, status.most = 0, 0.0, abs(coords.alpha[i])
+        status.touched, status.rate_in_pull, status.most = 0, 0.0, abs(coords.alpha[i])
     set_fences(core)
     for c in range(column.size):
         column[c].target0 = legs.target[leg, c]
@@ -62,7 +62,7 @@ def head_for(core, leg):  # type: ignore[no-untyped-def]
     route.dmu, route.along, route.pin, route.settling = 0.0, 1, 0, 0
     motion.along[:] = 0.0
     motion.across[:] = 0.0
-    system.mass_along = system.mass_across = system.carrying = 0.0
+    system.mass_along = system.mass_across = system.pull_mass = 0.0
     system.square_along = system.square_across = 0.0
     event.touched = 0
     system_changed(core)
@@ -112,7 +112,7 @@ def examine(core):  # type: ignore[no-untyped-def]
     measure_errors(core)
     mark.bound, mark.strain = max(mark.bound, sizes.bound), sizes.strain
     mark.broken = sizes.broken
-    return sizes.factor_off <= core.tol.drifted and not sizes.own_w
+    return sizes.factor_off <= core.tol.drifted and not sizes.tracks_w
 
 
 @njit(**PART)
@@ -165,7 +165,7 @@ def end_leg(core):  # type: ignore[no-untyped-def]
     if not examine(core):
         return STUCK
     if sizes.off > tol.refine and system.actives:
-        refine(core)
+        correct(core)
         if not examine(core):
             return STUCK
         mend_end(core)

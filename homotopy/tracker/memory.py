@@ -100,8 +100,8 @@ class Memory:
         self._settling_polylines = empty_polylines(*shape)
         self.fill_model(np.zeros(shape, np.int8))
         self.polylines = self.model_polylines
-        # No coordinate stays on a jump corner: `jump_stay` is 0, `stay_number` at least 2.
-        self.fixed.asks, self.event.stay_number = asks, 2
+        # No coordinate stays on a jump corner: `left_in_stay` is 0, `stay` at least 2.
+        self.fixed.asks, self.event.stay = asks, 2
         self.scope.wanted_across = self.scope.wanted_along = 2 * self.windows.fewest
         self.scope.wanted = self.windows.fewest_on_features
         self.cursor.stop_segments = self.cursor.stop_steps = np.iinfo(np.int64).max

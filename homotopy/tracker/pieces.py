@@ -144,8 +144,10 @@ def pull_on(core, i, rate):  # type: ignore[no-untyped-def]
     if route.along:
         system.square_along += square
         system.mass_along += mass
-        system.carrying += (abs(status.carried + rate) - abs(status.carried)) * coords.fence[i].root
-        status.carried += rate
+        system.pull_mass += (
+            abs(status.rate_in_pull + rate) - abs(status.rate_in_pull)
+        ) * coords.fence[i].root
+        status.rate_in_pull += rate
     else:
         system.square_across += square
         system.mass_across += mass

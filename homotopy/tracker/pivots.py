@@ -69,7 +69,7 @@ def enter(core, i, corner, side):  # type: ignore[no-untyped-def]
         bend = polylines.slope[i, slope].bend
         if bend > 0.0:
             append_slanted(core, i, bend)
-        event.want = i
+        event.requested = i
         return INDEFINITE
     pull_on(core, i, -flat_rate(core, i))
     set_piece(core, i, 2 * corner + 1, side)
@@ -93,7 +93,7 @@ def drift_or_fail(core, i):  # type: ignore[no-untyped-def]
     Walls that meet in a single point admit no motion at all; an apparent speed there is rounding.
     """
     route, event = core.route, core.event
-    event.want = i
+    event.requested = i
     if event.crossing_speed * abs(route.stop - route.tau) <= slack_of(core, i):
         ignore_corners(core, i, event.crossing_speed)
         return GO
@@ -106,7 +106,7 @@ def slack_of(core, i):  # type: ignore[no-untyped-def]
     coords, sizes, tol = core.coords, core.sizes, core.tol
     fence = coords.fence[i]
     size = max(max(fence.scale, abs(coords.u[i])), tol.of_w * fence.root * sizes.length)
-    return tol.forgiven * size + tol.drift * fence.root * sizes.noise
+    return tol.allowed_drift * size + tol.drift * fence.root * sizes.noise
 
 
 @njit(**PART)
@@ -157,7 +157,7 @@ def cross(core, i, way):  # type: ignore[no-untyped-def]
     kind = polylines.corner[i, corner].kind
     if kind == SEAM:
         if not can_be_on(core, i, j + 1 if way > 0 else j - 1):
-            event.want = i
+            event.requested = i
             return INDEFINITE
         leave(core, i, j + 1 if way > 0 else j - 1)
         return GO
@@ -291,7 +291,7 @@ def admit(core):  # type: ignore[no-untyped-def]
             continue
         pivot, verdict = pivot_and_verdict(core, i, system.least)
         if verdict < 0:
-            event.want = i
+            event.requested = i
             return INDEFINITE
         if verdict > 0:
             append(core, i, pivot)

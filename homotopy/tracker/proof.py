@@ -41,10 +41,10 @@ from homotopy.tracker.windows import close_window
 __all__ = [
     "absorb_dropped",
     "correct",
+    "correct_or_ask",
+    "correct_with_pivots",
     "measure_errors",
-    "off_course",
-    "refine",
-    "refine_or_ask",
+    "tracked_error",
 ]
 
 
@@ -115,7 +115,7 @@ def off_ends(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def off_of(core, i):  # type: ignore[no-untyped-def]
+def error_of(core, i):  # type: ignore[no-untyped-def]
     """Return how far coordinate i is off its piece, relative to the error allowed."""
     coords, route = core.coords, core.route
     status, u = coords.status[i], coords.u[i]
@@ -159,7 +159,7 @@ def off_border(core, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def worst_off(core):  # type: ignore[no-untyped-def]
+def largest_error(core):  # type: ignore[no-untyped-def]
     """Return the largest error of all coordinates and border equations; u must be recomputed.
 
     Set ``sizes.bound`` to a bound relative to what the certificate allows, which is the larger of
@@ -169,7 +169,7 @@ def worst_off(core):  # type: ignore[no-untyped-def]
     coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
     worst = others = gap = 0.0
     for i in range(coords.u.size):
-        status, off = coords.status[i], off_of(core, i)
+        status, off = coords.status[i], error_of(core, i)
         worst = max(worst, off)
         if status.piece % 2 == 1 or status.bend > 0.0:
             height = abs(coords.alpha[i]) + status.slope + status.bend * abs(coords.u[i])
@@ -192,7 +192,7 @@ def worst_off(core):  # type: ignore[no-untyped-def]
 def measure_errors(core):  # type: ignore[no-untyped-def]
     """Measure all sizes, and the errors of the point and of the factor; u must be recomputed."""
     measure(core)
-    core.sizes.off = worst_off(core)
+    core.sizes.off = largest_error(core)
     core.sizes.factor_off = factor_error(core)
 
 
@@ -207,7 +207,7 @@ def residual_of(core, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def off_course(core):  # type: ignore[no-untyped-def]
+def tracked_error(core):  # type: ignore[no-untyped-def]
     """Return the largest error of the active coordinates, without recomputing u."""
     coords, active, system = core.coords, core.active, core.system
     worst = 0.0
@@ -282,7 +282,7 @@ def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def refine(core):  # type: ignore[no-untyped-def]
+def correct(core):  # type: ignore[no-untyped-def]
     """Move the active coordinates back onto their pieces, unless that takes an alpha out of its
     knot."""
     solve_residuals(core)
@@ -291,10 +291,10 @@ def refine(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def refine_or_ask(core):  # type: ignore[no-untyped-def]
+def correct_or_ask(core):  # type: ignore[no-untyped-def]
     """Refine; if that does not help, request a recomputation of u."""
-    refine(core)
-    if not core.route.settling and off_course(core) > core.tol.repair:
+    correct(core)
+    if not core.route.settling and tracked_error(core) > core.tol.repair:
         core.cursor.due = 0
 
 
@@ -306,11 +306,11 @@ def absorb_dropped(core):  # type: ignore[no-untyped-def]
         active.column[c].off, active.column[c].dropped = active.column[c].dropped, 0.0
     event.dropped = 0
     close_window(core)
-    refine_or_ask(core)
+    correct_or_ask(core)
 
 
 @njit(**PART)
-def correct(core, everywhere):  # type: ignore[no-untyped-def]
+def correct_with_pivots(core, everywhere):  # type: ignore[no-untyped-def]
     """Correct the point with pivots: an alpha that the change takes out of its knot leaves it.
 
     A pivot needs u on A only, and where knots have shrunk to points there are hundreds of pivots.

@@ -27,14 +27,14 @@ from homotopy.tracker.state import BY_DIRECTION, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.validity import half_computed, rates_computed, response_rates_computed
 
-__all__ = ["add_border", "aim_of", "all_rates", "finish", "prepare", "rate_of", "solve"]
+__all__ = ["add_border", "all_rates", "finish", "prepare", "rate_of", "right_side_of", "solve"]
 
 
 # ------------------------------------------------------------------ the segment
 
 
 @njit(**PART)
-def aim_of(core, i):  # type: ignore[no-untyped-def]
+def right_side_of(core, i):  # type: ignore[no-untyped-def]
     """Return the right-hand side of the active system for coordinate i."""
     coords, active, motion = core.coords, core.active, core.motion
     route, fixed = core.route, core.fixed
@@ -55,7 +55,7 @@ def prepare(core):  # type: ignore[no-untyped-def]
     size, rows = system.actives, 1 if system.ready else active.column.size + 1
     for k in range(size):
         i = active.index[k]
-        active.half[0, k] = aim_of(core, i)
+        active.half[0, k] = right_side_of(core, i)
         for c in range(rows - 1):
             active.half[c + 1, k] = coords.border[i, c]
     for row in range(rows):
@@ -92,7 +92,7 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
         own = 0.0
         for c in range(m):
             own = max(own, active.schur[c, c])
-        least = tol.spread * min(1.0 / fixed.rho, own)
+        least = tol.border_support * min(1.0 / fixed.rho, own)
         rank = eliminate_border(active.schur, active.column, least)
     result, right = out[:size], x[:size]
     for k in range(result.size):
@@ -116,7 +116,7 @@ def unsupported(core, rank):  # type: ignore[no-untyped-def]
         short = dead.imbalance
         if (
             abs(short) > tol.unbalanced * dead.mass
-            and abs(short) * left > tol.forgiven * dead.weight
+            and abs(short) * left > tol.allowed_drift * dead.weight
         ):
             null_of_border(active.schur, active.column, rank, q)
             if short * route.sign < 0.0:
@@ -143,11 +143,11 @@ def solve(core):  # type: ignore[no-untyped-def]
     mass = spread_rates(core)
     if size and (fixed.mode != ROWS or m):
         for _ in range(tol.solutions):
-            if sizes.own_w:
+            if sizes.tracks_w:
                 mass = speed_of_w(core)
             if not correct_rates(core, mass):
                 break
-            if not sizes.own_w:
+            if not sizes.tracks_w:
                 mass = spread_rates(core)
     fastest = 0.0
     for k in range(size):
@@ -227,7 +227,7 @@ def correct_rates(core, mass):  # type: ignore[no-untyped-def]
         active.column[c].rate += active.column[c].former_rate
     for k in range(size):
         active.rate[k] += change[k]
-    if core.sizes.own_w:
+    if core.sizes.tracks_w:
         for c in range(active.column.size):
             column = active.column[c]
             column.full_rate = column.rate + fixed.rho * column.target_rate

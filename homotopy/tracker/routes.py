@@ -37,7 +37,7 @@ class Routes(Memory):
             setattr(system, f"mass_{name}", mass)
             self.column[name][:] = self.border[moving].T @ rate[moving]
             if name == "along":
-                status.carried[:], system.carrying = rate, mass
+                status.rate_in_pull[:], system.pull_mass = rate, mass
         status.touched[:] = 0
         self.event.touched = 0
         self.note(system_changed)

@@ -15,24 +15,24 @@ from homotopy.tracker.legs import begin_leg, end_leg
 from homotopy.tracker.nearness import reset_slanted_u
 from homotopy.tracker.pieces import set_fences, write_depths
 from homotopy.tracker.pivots import admit
-from homotopy.tracker.proof import correct, measure_errors, refine
+from homotopy.tracker.proof import correct, correct_with_pivots, measure_errors
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
     ARRIVED,
     BEGINNING,
+    BEGINNING_LEG,
+    CORRECTING,
+    CORRECTING_WITH_PIVOTS,
     FACTORING,
     FLIPPING,
     FORKING,
     GO,
     ON_WAY,
-    REFINING,
     RETURNING,
     ROUND_DONE,
     SETTING_FENCES,
     SETTING_SLANTED,
-    SHARPENING,
-    TURNING,
     UNDOING,
     WALLS,
     WRITING,
@@ -43,14 +43,14 @@ from homotopy.tracker.state import (
 )
 from homotopy.tracker.windows import write_flat
 
-__all__ = ["held_core", "run"]
+__all__ = ["run", "stored_core"]
 
 
 @njit(**PART)
 def do_task(core, phase):  # type: ignore[no-untyped-def]
     """Do a single task at the present point, without pivots."""
-    if phase == SHARPENING:
-        refine(core)
+    if phase == CORRECTING:
+        correct(core)
     elif phase == SETTING_FENCES:
         set_fences(core)
     elif phase == WRITING:
@@ -81,7 +81,7 @@ def run(core):  # type: ignore[no-untyped-def]
                 code = begin_jump(core)
             elif phase == ON_WAY and code == ARRIVED and plan.leg < plan.count:
                 code = end_leg(core)
-        elif phase == TURNING:
+        elif phase == BEGINNING_LEG:
             code = begin_leg(core)
         elif phase == BEGINNING:
             code = begin_jump(core)
@@ -95,8 +95,8 @@ def run(core):  # type: ignore[no-untyped-def]
             code = end_jump(core)
         elif phase == FACTORING:
             code = admit(core)
-        elif phase == REFINING:
-            code = correct(core, False)
+        elif phase == CORRECTING_WITH_PIVOTS:
+            code = correct_with_pivots(core, False)
             code = ARRIVED if code == GO else code
         elif phase == FORKING:
             code = move_row(core)
@@ -139,6 +139,6 @@ def lay_out(arrays, numbers, tol, opt, room):  # type: ignore[no-untyped-def]
     return lay_down(core, room)  # type: ignore[call-arg]
 
 
-def held_core(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Any:
+def stored_core(arrays: Arrays, numbers: Scalars, tol: Any, opt: Any) -> Any:
     """Return the argument of `run`, valid as long as these arrays are in use."""
     return held(core_of, lay_out, arrays, numbers, tol, opt)

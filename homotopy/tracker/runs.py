@@ -13,7 +13,7 @@ from homotopy.errors import ModelError, TraceError
 from homotopy.tracker import state
 from homotopy.tracker.outcomes import Failure, Kind
 from homotopy.tracker.routes import Routes
-from homotopy.tracker.running import held_core, run
+from homotopy.tracker.running import run, stored_core
 from homotopy.tracker.validity import examined_changed
 
 __all__ = ["Runs"]
@@ -92,7 +92,7 @@ class Runs(Routes):
             elif code == state.REPAIR:
                 self._maintain()
             elif code == state.MISSING:
-                missing = np.array([event.want])
+                missing = np.array([event.requested])
                 self.gram.fetch(missing, self._held())
                 if self.gram.rows()[1][missing[0]] < 0:  # type: ignore[index]
                     raise TraceError(
@@ -112,7 +112,7 @@ class Runs(Routes):
                     # Every alpha is bounded, so an unbounded move can only be rounding.
                     code = state.STUCK
                 kind, message = FAILURES[code]
-                want, tied = int(event.want), int(event.tied)
+                want, tied = int(event.requested), int(event.tied)
                 raise Failure(message.format(where=self._where(), want=want, tied=tied), kind)
 
     def make_room(self, code: int) -> None:
@@ -130,7 +130,7 @@ class Runs(Routes):
         )  # fmt: skip
         if any(map(is_not, arrays, self._arrays)):
             self._arrays = arrays
-            self._core = held_core(arrays, self._scalars, self._tol, self._opt)
+            self._core = stored_core(arrays, self._scalars, self._tol, self._opt)
         return int(run(self._core))
 
     def _where(self) -> str:
@@ -172,7 +172,7 @@ class Runs(Routes):
         return self.form
 
     def _refuse_indefinite(self) -> None:
-        index = np.append(self.active_index, self.event.want)
+        index = np.append(self.active_index, self.event.requested)
         values = np.linalg.eigvalsh(self.gram.block(index, index))
         negative = self.tolerances.independence.negative
         largest = max(values[-1], float(self.gram.diag.max()))

@@ -179,9 +179,9 @@ def measure(core):  # type: ignore[no-untyped-def]
     sizes.norm, sizes.mass = math.sqrt(square), mass + largest
     # (Alphas that should all be 0 are a few eps of their slopes.)
     sizes.possible = sizes.mass + EPS * slopes
-    sizes.own_w = fixed.mode != ROWS and mass > tol.cancelled * (sizes.length + largest)
+    sizes.tracks_w = fixed.mode != ROWS and mass > tol.cancelled * (sizes.length + largest)
     sizes.terms = sizes.mass
-    if sizes.own_w:
+    if sizes.tracks_w:
         sizes.norm, sizes.terms = sizes.length, sizes.length + largest
         sizes.most_norm = 0.0
     sizes.most_mass = max(sizes.most_mass, mass)

@@ -57,14 +57,14 @@ UNBOUNDED, UNBALANCED, STUCK, ASK, SOLVE, INDEFINITE = range(9, 15)
 # round, looking ahead, returning to the path.
 ON_WAY, BEGINNING, FLIPPING, ACROSS, ROUND_DONE, AHEAD, RETURNING = range(7)
 # Factoring; correcting the point with pivots, without pivots; measuring its error.
-FACTORING, REFINING, SHARPENING, MEASURING = range(7, 11)
+FACTORING, CORRECTING_WITH_PIVOTS, CORRECTING, MEASURING = range(7, 11)
 # Moving a row from a base (`forking`); going back to the base.
 FORKING, UNDOING = 11, 12
 # Setting fences; writing alpha of flat slopes; setting u on slanted pieces; writing how far each
 # alpha is from the ends of its knot.
 SETTING_FENCES, WRITING, SETTING_SLANTED, WRITING_DEPTHS = range(13, 17)
 # Turning to the next leg of a sequence (`legs`).
-TURNING = 17
+BEGINNING_LEG = 17
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).
@@ -88,7 +88,7 @@ slope           real   its largest slope
 diag            real   its diagonal entry of Q + rho B B^T
 weight          real   the same with `Gram.sizes` instead of the diagonal of Q
 own             real   its diagonal entry of Q
-carried         real   the rate at which its slope is part of the pull
+rate_in_pull    real   the rate at which its slope is part of the pull
 gap_low         real   distance from the low corner (on a knot: the low end) in `ties`; -1: unknown
 gap_high        real   the same from the high corner (the high end)
 bend            real   the curvature of a slanted piece, else 0
@@ -105,7 +105,7 @@ place           whole  its place in the factor, if it is active
 point           whole  number of the point where it was last tied
 crossed         whole  how often it has changed piece there
 panel_place     whole  its place in the window's panel, -1 outside of it
-jump_stay       whole  number of the stay on jump corners during which it was left in place
+left_in_stay       whole  number of the stay on jump corners during which it was left in place
 touched         whole  whether it has changed piece since the path was left for a jump
 ignores_corners whole  whether its corners are ignored for one step
 dependent       whole  whether it is on a knot but not in the factor, being determined by others
@@ -183,7 +183,7 @@ bound        real   the same, relative to what the certificate allows
 gap          real   a bound on the duality gap of the point, relative to |w|^2 / 2 (`proof`)
 factor_off   real   the error of the factor relative to its matrix (`sizes`)
 mass         real   sum of |phi_i| |alpha_i|, plus the terms of corners from which w is computed
-terms        real   the same, with |w| instead of the sum if `own_w`
+terms        real   the same, with |w| instead of the sum if `tracks_w`
 most_mass    real   the largest sum since it last shrank by `Patience.fallen`
 without_b    real   the largest |u_i - B_i b|
 possible     real   `mass` plus the rounding of the slopes
@@ -191,7 +191,7 @@ middle       real   the usual terms of the equations that determine b, over |B|
 strain       real   the largest fraction of a response that may have been rounding
 broken       real   the largest break of a response at an exchange, over its corner tolerance
 checked      real   t when u was last recomputed
-own_w        whole  whether w is tracked by itself, more precisely than alpha determines it
+tracks_w        whole  whether w is tracked by itself, more precisely than alpha determines it
 """)
 SYSTEM = documented("""
 least         real   the smallest Rayleigh quotient accepted when the active set is refactored
@@ -200,7 +200,7 @@ fastest       real   the largest |alpha'|
 blur          real   the rounding of tau
 mass_along    real   the size of all changes of the pull along the path, accumulated
 mass_across   real   the same across a jump
-carrying      real   the size of the slopes that move along the path now
+pull_mass     real   the size of the slopes that move along the path now
 square_along  real   |pull|^2 along the path
 square_across real   the same across a jump
 actives       whole  how many coordinates are in the factor
@@ -216,14 +216,14 @@ slack_speed  real   the largest speed of a coordinate whose corners are ignored
 tied         whole  how many coordinates are listed as tied
 fresh        whole  whether that list is up to date
 walls        whole  how many press on jumps
-want         whole  the coordinate that a request is about
+requested    whole  the coordinate that a request is about
 way          whole  the direction of the coordinate last crossed
 idle_steps   whole  consecutive steps of length zero
-draw         whole  selects the infinitesimal distances that order ties
+tie_order    whole  selects the infinitesimal distances that order ties
 pivots_here  whole  pivots at this point
 moved_here   whole  whether they have moved the point
 point        whole  number of the present point
-stay_number  whole  number of the present stay on jump corners
+stay  whole  number of the present stay on jump corners
 ignored      whole  how many coordinates have their corners ignored
 recomputed   whole  recomputations of u at this point
 dropped      whole  whether an alpha has left its knot away from the end of it

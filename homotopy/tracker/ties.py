@@ -91,7 +91,7 @@ def distance(core, i, gap, high):  # type: ignore[no-untyped-def]
     event = core.event
     if gap >= 0.0:
         return gap
-    value = GOLDEN * (2 * i + high + 1) + PLASTIC * event.draw
+    value = GOLDEN * (2 * i + high + 1) + PLASTIC * event.tie_order
     return 0.5 + value - np.floor(value)
 
 
@@ -258,7 +258,7 @@ def resolve_ties(core):  # type: ignore[no-untyped-def]
     coords, record, route, system = core.coords, core.record, core.route, core.system
     event, jumping, cursor, tol = core.event, core.jumping, core.cursor, core.tol
     event.point += 1
-    event.draw = jumping.crossings if record.jump[cursor.jumps].t == route.t else 0
+    event.tie_order = jumping.crossings if record.jump[cursor.jumps].t == route.t else 0
     event.pivots_here = 0
     list_ties(core)
     most = tol.pivots + tol.pivots_each * event.tied
@@ -281,7 +281,7 @@ def resolve_ties(core):  # type: ignore[no-untyped-def]
         status.crossed += 1
         event.crossing_speed, event.way = speed, way
         if (
-            status.crossed > tol.to_and_fro
+            status.crossed > tol.most_crossings
             and status.piece % 2 == 0
             and speed <= tol.unclear * slow
         ):
@@ -333,7 +333,7 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
     polylines, coords, route = core.polylines, core.coords, core.route
     event, scope, tol = core.event, core.scope, core.tol
     left = abs(route.stop - route.tau)
-    event.stay_number += 1
+    event.stay += 1
     found = -1
     for q in range(event.tied):
         i = coords.tied[q]
@@ -351,8 +351,8 @@ def stays_on_jump(core):  # type: ignore[no-untyped-def]
             at, rate = (fence.high, fence.high_rate) if high else (fence.low, fence.low_rate)
             if abs(coords.u[i] - at - rate * route.t) > near or abs(coords.du[i] - rate) > still:
                 continue
-            if status.jump_stay == event.stay_number - 1:
-                status.jump_stay = event.stay_number
+            if status.left_in_stay == event.stay - 1:
+                status.left_in_stay = event.stay
             elif found < 0 or i < found // 2:
                 if scope.window == BY_DIRECTION and status.panel_place < 0:
                     continue

@@ -86,8 +86,8 @@ class Roundings:
     alpha_blur : float
         Of an alpha.
     short : float
-        If t shrinks by `shrinks` in one step, the step ends this many roundings of t before its
-        event.
+        If t shrinks by `shrinking_step` in one step, the step ends this many roundings of t before
+        its event.
     drift : float
         Of a response that nothing can stop.
     unclear : float
@@ -120,12 +120,12 @@ class Independence:
         roundings.
     sharp : float
         The same for the distance of a row from the span of the active rows, from features.
-    aside : float
+    sideways : float
         Such a distance counts if alpha can move other responses along it by this many corner
         tolerances.
-    spread : float
+    border_support : float
         Pivots of the border's Schur complement below this fraction have lost their support.
-    light : float
+    small_weight : float
         A weight in a null direction below this fraction of the largest is rounding.
     held : float
         A coordinate on a jump corner is held there by the active ones if its squared pivot is
@@ -145,9 +145,9 @@ class Independence:
     dependent: float = 1e-4
     rank: float = 16.0
     sharp: float = 32.0
-    aside: float = 1e3
-    spread: float = 1e-12
-    light: float = 1e-10
+    sideways: float = 1e3
+    border_support: float = 1e-12
+    small_weight: float = 1e-10
     held: float = 1e-9
     least_in_guess: float = 1e-9
     definite: float = 1e-10
@@ -220,7 +220,7 @@ class Patience:
         Corrections of a pivot that has lost digits (second attempts), if each halves its error.
     settlings : int
         Times that a guess is made exact, each from the result of the previous one.
-    to_and_fro : int
+    most_crossings : int
         After this many crossings at one point, the speed of a coordinate counts as rounding.
     pivots, pivots_each : int
         Pivots at one point, and additional ones per tied coordinate, before it is given up.
@@ -228,12 +228,12 @@ class Patience:
         Consecutive steps of length zero, plus some per coordinate, before a route is given up.
     flip_rounds : int
         Rounds of flips at one jump, in addition to one per coordinate.
-    crowd : int
+    most_flips : int
         If more coordinates than this flip at once, the jump is crossed as a whole
         (`homotopy.tracing.sides`).
     jump_each : int
         Steps per coordinate at one jump, in addition to `steps`, before the same is done.
-    probes : int
+    most_jumps : int
         Crossings of jumps at one t, in addition to one per coordinate.
     most_late : int
         A path is given up after this many jumps crossed late.
@@ -256,15 +256,15 @@ class Patience:
     solutions: int = 4
     sharpenings: int = 6
     settlings: int = 2
-    to_and_fro: int = 6
+    most_crossings: int = 6
     pivots: int = 100
     pivots_each: int = 40
     idle_steps: int = 100
     idle_each: int = 2
     flip_rounds: int = 50
-    crowd: int = 256
+    most_flips: int = 256
     jump_each: int = 2
-    probes: int = 20
+    most_jumps: int = 20
     most_late: int = 5
     steps: int = 1000
     steps_each: int = 20
@@ -304,9 +304,9 @@ class Tolerances:
         Events within this fraction of the end of a route happen at the end.
     standstill : float
         A path that advances by less than this fraction of the span has not moved.
-    shrinks : float
+    shrinking_step : float
         If t shrinks to less than this fraction in one step, its rounding is that of the larger t.
-    faded : float
+    shrunk : float
         Once t has shrunk to this fraction, u is recomputed: a quantity that vanishes with t keeps
         the rounding of its former size.
     unbalanced : float
@@ -321,16 +321,16 @@ class Tolerances:
         at once.
     repair : float
         An error above this fraction is removed by settling, which respects every bound.
-    carried : float
+    pull_rounding : float
         The pull is recomputed if the rounding left by slopes that no longer move could move a
         response by this fraction of its scale.
-    strayed : float
+    drift_of_w : float
         The tracked w is recomputed if it differs from the w of alpha by this fraction.
     drifted : float
         A factor farther than this from its matrix, each coordinate on its own scale, is rebuilt.
     accepted : float
         The largest error, in multiples of the error allowed, after a D-step and at the start.
-    forgiven : float
+    allowed_drift : float
         A coordinate that cannot be stopped may drift by this fraction before it is an error.
     same : float
         Two responses within this fraction of their scale are equal.
@@ -361,18 +361,18 @@ class Tolerances:
     ends: float = 100.0
     arrival: float = 1e-13
     standstill: float = 1e-13
-    shrinks: float = 0.01
-    faded: float = 0.25
+    shrinking_step: float = 0.01
+    shrunk: float = 0.25
     unbalanced: float = 1e-11
     sliding: float = 1e-12
     dropped: float = 1e-10
     refine: float = 0.05
     repair: float = 1.0
-    carried: float = 1e-12
-    strayed: float = 1e-10
+    pull_rounding: float = 1e-12
+    drift_of_w: float = 1e-10
     drifted: float = 1e-11
     accepted: float = 100.0
-    forgiven: float = 1e-9
+    allowed_drift: float = 1e-9
     same: float = 1e-9
     moved: float = 1e-6
     cancelled: float = np.inf

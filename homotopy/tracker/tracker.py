@@ -55,14 +55,14 @@ class Tracker(Settling):
         except Failure as error:
             return Failed(error, crossing=self.jumping.phase not in (state.ON_WAY, state.FACTORING))
         if code == state.INDEFINITE:
-            return OnRidge(int(self.event.want), -1.0 if self.event.way > 0 else 1.0)
+            return OnRidge(int(self.event.requested), -1.0 if self.event.way > 0 else 1.0)
         return OUTCOMES[code]
 
     def _maintain(self) -> None:
         """Recompute u; if the point is off, make it exact again on the spot."""
         system = self.system
         self.cursor.due = self.cursor.steps + self._interval()
-        if system.mass_along > system.carrying or system.mass_across > 0.0:
+        if system.mass_along > system.pull_mass or system.mass_across > 0.0:
             self.reset_pull()
         if self.correct():
             return
@@ -109,7 +109,7 @@ class Tracker(Settling):
         self.polylines = self.model_polylines
         cursor.entries = cursor.segments = cursor.logged = cursor.jumps = cursor.open = 0
         cursor.stop_steps = cursor.stop_segments = np.iinfo(np.int64).max
-        jumping.crossings, jumping.phase = 0, state.TURNING
+        jumping.crossings, jumping.phase = 0, state.BEGINNING_LEG
         code = self._call()
         while code in (state.FULL, state.RECORD_FULL):
             self.make_room(code)

@@ -439,7 +439,7 @@ def open_by_distance(core):  # type: ignore[no-untyped-def]
     scope.t_seen, scope.tau_seen, scope.reach = route.t, route.tau, np.inf
     for c in range(active.column.size):
         active.column[c].begun = active.column[c].b
-    if math.sqrt(off) > tol.strayed * sizes.length + sizes.noise:
+    if math.sqrt(off) > tol.drift_of_w * sizes.length + sizes.noise:
         # The tracked w has drifted from that of alpha.
         cursor.due = 0
     distances(core)

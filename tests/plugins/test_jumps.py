@@ -230,7 +230,7 @@ def test_auto_is_the_homotopy_where_nothing_goes_wrong():
 
 def _at_once(most: int) -> Tolerances:
     """Tolerances with which more coordinates than `most` cross a jump as a whole."""
-    patience = attrs.evolve(Tolerances().patience, crowd=most)
+    patience = attrs.evolve(Tolerances().patience, most_flips=most)
     return attrs.evolve(Tolerances(), patience=patience)
 
 

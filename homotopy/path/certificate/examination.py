@@ -19,7 +19,7 @@ from homotopy.path.certificate import loops
 from homotopy.path.certificate.holders import Holders
 from homotopy.path.certificate.points import Place, Places, Points, Stretch, Stretches, Walk
 from homotopy.path.certificate.report import Certificate, Tally
-from homotopy.path.certificate.scales import Known
+from homotopy.path.certificate.scales import PathScales
 from homotopy.path.certificate.stated import Statement
 from homotopy.path.certificate.tolerances import (
     CERTIFICATE_SIZES,
@@ -83,7 +83,7 @@ def holds(path: Path, stretches: Stretches | None = None) -> bool:
 
 def proven_part(path: Path, strict: bool = False) -> Path | None:
     """Return the leading segments of `path` that pass on their own: all of it, a part marked as
-    failed, or None; use `strict` if the path is known to be wrong somewhere (see `Known`)."""
+    failed, or None; use `strict` if the path is known to be wrong somewhere (see `PathScales`)."""
     part = path
     while True:
         examination = Examination(part, PATH_TOLERANCES.proven, strict)
@@ -136,7 +136,7 @@ class Examination:
         self.tolerances = CertificateTolerances()
         # A path with infinite numbers must fail without NumPy warnings.
         with np.errstate(all="ignore"):
-            self.known = Known.of(path, self.tolerances, strict)
+            self.known = PathScales.of(path, self.tolerances, strict)
         self.target = Affine.of(path.model.border_target)
         self.tallies = {name: Tally(tol) for name in CHECKS}
         if path.problem.gram.semidefinite:
@@ -292,7 +292,9 @@ class Examination:
         # Coordinates that change piece at an unchanged point must be on the new piece too.
         again = some[some != stretch.fresh[stretch.base[some]]]
         places = stretch.places.part(again)
-        self.tallies["polyline"].add_each(points.found.renamed[again], places.t, places.segment, n)
+        self.tallies["polyline"].add_each(
+            points.found.off_on_new_piece[again], places.t, places.segment, n
+        )
 
     def _stated(self, places: Places) -> None:
         """Check the problem as its author states it, in two passes: the rounding error of a

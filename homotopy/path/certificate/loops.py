@@ -31,10 +31,10 @@ class Given(NamedTuple):
     """Points, and what they are measured with.
 
     Of the model: the terms of its slopes and corners, bends, jumps.  Of the path: the table of
-    `Known` and the border.  Of each point: slopes, corners, the travel of t, origins of the losses,
-    border target (with the size of its terms there and on the span), alpha, b, w, and whether the
-    scale of the objective is `wanted`.  Of each place: the named pieces; `fresh` holds the first
-    place of each point, up to the place `last`.
+    `PathScales` and the border.  Of each point: slopes, corners, the travel of t, origins of
+    losses, border target (with the size of its terms there and on the span), alpha, b, w, and
+    whether the scale of the objective is `wanted`.  Of each place: the named pieces; `fresh` holds
+    the first place of each point, up to the place `last`.
     """
 
     slope_terms: Any
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     u: Any
     scale: Any
     answers: Any
-    renamed: Any
+    off_on_new_piece: Any
     spare: Any
     sums: Any
 
@@ -111,7 +111,7 @@ def _responses(point):  # type: ignore[no-untyped-def]
     line, known, border, named = point.line, point.known, point.border, point.named
     alpha, b, w, u, sums = point.alpha, point.b, point.w, point.u, point.sums
     corner, spread = point.spare[TERMS], point.spare[OTHER]
-    count, found, weight, apiece, numbers = 0, border.shape[1] > 0, 0.0, 0.0, True
+    count, found, weight, terms_per_length, numbers = 0, border.shape[1] > 0, 0.0, 0.0, True
     held = 0
     sums[:] = 0.0
     for i in range(alpha.size):
@@ -135,15 +135,15 @@ def _responses(point):  # type: ignore[no-untyped-def]
                     spread[held] = ratio
                     held += 1
                 else:
-                    apiece = max(apiece, ratio)
+                    terms_per_length = max(terms_per_length, ratio)
         else:
             found = found or line.bends[j, i] > 0.0
             corner[i] = on.end_terms(line, j, i, total)
     # b can absorb the rounding of `rank_of_b` equations: skip that many of the largest ratios.
     last = held - 1 - np.int64(point.how.rank_of_b)
     if last >= 0:
-        apiece = max(apiece, smallest(spread[:held], last))
-    return count, found or count > 0, weight, apiece, numbers
+        terms_per_length = max(terms_per_length, smallest(spread[:held], last))
+    return count, found or count > 0, weight, terms_per_length, numbers
 
 
 @njit(**INLINE)
@@ -360,16 +360,16 @@ def _sum_up(point, answer, rounded, half, found):  # type: ignore[no-untyped-def
 def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
     """Examine point k, and its places up to `end`, which differ only in the named pieces."""
     how, sums, spare, fresh = point.how, point.sums, point.spare, given.fresh
-    steep, solved, weight, apiece, numbers = _responses(point)
+    steep, solved, weight, terms_per_length, numbers = _responses(point)
     rounded = how.rounded * np.sqrt(1.0 + steep + point.b.size)
     for c in range(point.b.size):
         sums[WEIGHT, c] += point.target[1, c]
         sums[ON_SPAN, c] += point.target[2, c]
     # w and b solve the equations of the knots, so their rounding is in every u.
-    weight += 0.0 if how.strict != 0.0 else apiece
+    weight += 0.0 if how.strict != 0.0 else terms_per_length
     if not (numbers and weight < np.inf):
         found.answers[k, :SCALE] = np.inf
-        found.renamed[fresh[k] : end] = np.inf
+        found.off_on_new_piece[fresh[k] : end] = np.inf
         return
     _all_terms(point, steep, solved, weight)
     half = 0.0
@@ -382,7 +382,7 @@ def _one(point, given, found, k, end):  # type: ignore[no-untyped-def]
     if given.wanted[k]:
         answer[SCALE] += answer[SIZE] + _blur(point, rounded)
     for place in range(fresh[k] + 1, end):
-        found.renamed[place] = _again(point, given.named[place], rounded)
+        found.off_on_new_piece[place] = _again(point, given.named[place], rounded)
 
 
 @njit(**OUTER)

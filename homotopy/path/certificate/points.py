@@ -12,7 +12,7 @@ from homotopy.arrays import Array, Bools, Index
 from homotopy.path.certificate import loops
 from homotopy.path.certificate.along import Position, Recorded, Rows, enter
 from homotopy.path.certificate.lines import finite, fixed, size
-from homotopy.path.certificate.scales import Known
+from homotopy.path.certificate.scales import PathScales
 from homotopy.path.certificate.tolerances import SMALLEST, CertificateTolerances, settings
 
 if TYPE_CHECKING:
@@ -174,14 +174,14 @@ class Walk:
 class Points:
     """Places with everything recomputed: one row per place, one column per coordinate."""
 
-    known: Known
+    known: PathScales
     places: Places
     given: loops.Given
     found: loops.Found
     absolute: Bools
 
     @classmethod
-    def of(cls, known: Known, stretch: Stretch, w: Array, rows: slice, target: Array,
+    def of(cls, known: PathScales, stretch: Stretch, w: Array, rows: slice, target: Array,
            wanted: Bools, slack: float) -> Points:  # fmt: skip
         """Recompute everything from alpha, b and ``w = Q alpha`` of the rows `rows`; `target` is e
         and its sizes, `wanted` marks the rows that need the scale of the objective."""
@@ -220,7 +220,7 @@ class Points:
             u=np.empty((count, n)),
             scale=np.empty((count, n)),
             answers=np.zeros((count, 8)),
-            renamed=np.zeros(end),
+            off_on_new_piece=np.zeros(end),
             spare=np.empty((4, n)),
             sums=np.empty((4, columns)),
         )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Known:
+class PathScales:
     """What is the same at every point of a path; these numbers are the rows of `table`.
 
     `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
@@ -64,7 +64,7 @@ class Known:
     strict: bool = False
 
     @classmethod
-    def of(cls, path: Path, tolerances: CertificateTolerances, strict: bool = False) -> Known:
+    def of(cls, path: Path, tolerances: CertificateTolerances, strict: bool = False) -> PathScales:
         """Compute them from the alphas of the path and the slopes that it visits."""
         s, border = path.segments, path.problem.border
         diag = path.problem.gram.sizes
