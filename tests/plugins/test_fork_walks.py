@@ -106,12 +106,12 @@ def test_moves_after_a_walk():
     base = fork.optimum()
     fork.leave_one_out()
     first = fork.push(5, 0.7)
-    assert fork._mover.ahead is not None
+    assert fork._mover.walk_end is not None
     again = fork.push(5, -0.3)
     assert again.held == {5: -0.3}
-    assert fork._mover.ahead is not None
+    assert fork._mover.walk_end is not None
     both = fork.push(9, 0.2)
-    assert fork._mover.ahead is None
+    assert fork._mover.walk_end is None
     assert both.held == {5: -0.3, 9: 0.2}
     for moved in (first, again, both):
         assert moved.certify().ok
