@@ -128,7 +128,7 @@ def settle_rounding(core):  # type: ignore[no-untyped-def]
             total += coords.border[i, c] * alpha_now(core, i)
         column.off = total
     if core.system.actives > 0:
-        correct_with_pivots(core, True)
+        correct_with_pivots(core)
 
 
 @njit(**PART)

@@ -33,7 +33,7 @@ from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
 from homotopy.tracker.sizes import factor_error, least_terms, measure
-from homotopy.tracker.state import GO, ROWS
+from homotopy.tracker.state import CORRECTING_WITH_PIVOTS, GO, ROWS
 from homotopy.tracker.tolerances import EPS
 from homotopy.tracker.validity import point_moved, rates_changed
 from homotopy.tracker.windows import close_window
@@ -263,8 +263,12 @@ def first_out(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
-    """Apply a fraction `part` of the change; u follows, `everywhere` or on A only."""
+def apply_change(core, part):  # type: ignore[no-untyped-def]
+    """Apply a fraction `part` of the change; u follows.
+
+    A correction by pivots needs u on A only, and where knots have shrunk to points there are
+    hundreds of pivots: its caller recomputes u in the end.
+    """
     coords, active, system, cursor = core.coords, core.active, core.system, core.cursor
     for k in range(system.actives):
         active.rate[k] = part * active.work[1, k]
@@ -274,11 +278,11 @@ def apply_change(core, part, everywhere):  # type: ignore[no-untyped-def]
         active.column[c].off *= 1.0 - part
     cursor.refined += 1
     point_moved(core)
-    if everywhere:
+    if core.jumping.phase == CORRECTING_WITH_PIVOTS:
+        shift_active(core, part)
+    else:
         shift_response(core)
         update_slanted_u(core)
-    else:
-        shift_active(core, part)
 
 
 @njit(**PART)
@@ -287,7 +291,7 @@ def correct(core):  # type: ignore[no-untyped-def]
     knot."""
     solve_residuals(core)
     if first_out(core)[0] < 0:
-        apply_change(core, 1.0, True)
+        apply_change(core, 1.0)
 
 
 @njit(**PART)
@@ -310,24 +314,20 @@ def absorb_dropped(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
-def correct_with_pivots(core, everywhere):  # type: ignore[no-untyped-def]
-    """Correct the point with pivots: an alpha that the change takes out of its knot leaves it.
-
-    A pivot needs u on A only, and where knots have shrunk to points there are hundreds of pivots.
-    So update u `everywhere` only if the caller does not recompute it.
-    """
+def correct_with_pivots(core):  # type: ignore[no-untyped-def]
+    """Correct the point with pivots: an alpha that the change takes out of its knot leaves it."""
     coords, active, system = core.coords, core.active, core.system
     for _ in range(1 + system.actives):
         solve_residuals(core)
         k, part = first_out(core)
         if k < 0:
-            apply_change(core, 1.0, everywhere)
+            apply_change(core, 1.0)
             return GO
         i, up = active.index[k], active.work[1, k] > 0.0
         code = ready_for(core, i)
         if code != GO:
             return code
-        apply_change(core, part, everywhere)
+        apply_change(core, part)
         j = coords.status[i].piece // 2
         leave(core, i, j if up else j + 1)
     return GO

@@ -96,7 +96,7 @@ def run(core):  # type: ignore[no-untyped-def]
         elif phase == FACTORING:
             code = admit(core)
         elif phase == CORRECTING_WITH_PIVOTS:
-            code = correct_with_pivots(core, False)
+            code = correct_with_pivots(core)
             code = ARRIVED if code == GO else code
         elif phase == FORKING:
             code = move_row(core)
