@@ -162,6 +162,43 @@ def test_the_separator_is_found_and_said(tmp_path, text, said):
     assert bool(said) == bool(table.notes)
 
 
+def decimals(columns, mark, words, n=60):
+    """Rows of numbers with decimal commas in every cell, and a label."""
+    values = np.random.default_rng(columns).normal(scale=3.0, size=(n, columns))
+    label = (lambda k: ("no", "yes")[k % 2]) if words else (lambda k: str(k % 2))
+    return [
+        mark.join([*(f"{v:.3f}".replace(".", ",") for v in row), label(k)])
+        for k, row in enumerate(values.tolist())
+    ]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 6])
+@pytest.mark.parametrize("mark", [";", "|", "\t"])
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("title", ["", "Messung 3, Halle 2\n\n", "Messung\n"])
+def test_decimal_commas_in_every_cell_separate_nothing(tmp_path, columns, mark, words, title):
+    rows = decimals(columns, mark, words)
+    names = [f"x{k}" for k in range(columns)] + ["y"]
+    text = title + "\n".join([mark.join(names), *rows]) + "\n"
+    table = read_table(str(write(tmp_path / "data.csv", text)))
+    assert table.names == names
+    assert table.column("x0").cells.values[0] == float(rows[0].split(mark)[0].replace(",", "."))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 6])
+@pytest.mark.parametrize("words", [True, False])
+def test_decimal_commas_without_a_header(tmp_path, columns, words):
+    text = "\n".join(decimals(columns, ";", words)) + "\n"
+    table = read_table(str(write(tmp_path / "data.csv", text)), Reading(header=False))
+    assert len(table.columns) == columns + 1
+
+
+def test_many_texts_with_semicolons_inside_are_separated_by_commas(tmp_path):
+    rows = "\n".join(f'{k},"a; b; c; d",{k % 2}' for k in range(90))
+    table = read_table(str(write(tmp_path / "data.csv", f"n,text,y\n{rows}\n")))
+    assert table.names == ["n", "text", "y"]
+
+
 def test_texts_with_other_separators_inside_do_not_mislead(tmp_path):
     rows = "\n".join(f'{k},"a; b; c | d",{k % 2}' for k in range(20))
     table = read_table(str(write(tmp_path / "data.csv", f"n,text,y\n{rows}\n")))

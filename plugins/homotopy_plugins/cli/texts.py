@@ -240,24 +240,70 @@ def _sample(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     return found if len(part) == len(text) else found[:-1]
 
 
-def _separator(text: str, usual: str) -> str:
-    """The separator by which most rows have the same number of values."""
-    best, kept = (0.0, 0), usual
-    for one in sorted(SEPARATORS, key=lambda s: s != usual):
-        widths = [_width(record) for _, record in _sample(text, one)]
-        if not widths:
-            continue
-        width, count = Counter(widths).most_common(1)[0]
+@attrs.frozen
+class _Split:
+    """What a separator makes of the first rows.
+
+    Attributes
+    ----------
+    separator : str
+    share : float
+        The part of the rows that has the usual number of values.
+    above : int
+        Rows before the first two that have it.
+    whole : float
+        The part of the cells that hold no other separator, but for numbers.
+    width : int
+        The usual number of values.
+    """
+
+    separator: str
+    share: float
+    above: int
+    whole: float
+    width: int
+
+    @classmethod
+    def of(cls, rows: list[list[str]], separator: str) -> _Split | None:
+        widths = [_width(row) for row in rows]
+        width, count = Counter(widths).most_common(1)[0] if widths else (0, 0)
         if width < 2:
-            continue
+            return None
+        share = count / len(widths)
+        if separator == " ":
+            share, rank = share - 0.05, 0
+        else:
+            rank = width
         # Spaces stand in texts and commas in numbers, so the header must agree as well.
-        agrees = widths[0] == width or widths[0] == 1
-        score = (count / len(widths) if agrees else 0.5 * count / len(widths), width)
-        if one == " ":
-            score = (score[0] - 0.05, 0)
-        if score[0] > best[0] + 0.02 or (score[0] > best[0] - 0.02 and score[1] > best[1]):
-            best, kept = score, one
-    return kept if best[0] > 0.5 else usual
+        if widths[0] not in (1, width):
+            share *= 0.5
+        pairs = zip(widths, [*widths[1:], width], strict=True)
+        above = next((k for k, pair in enumerate(pairs) if pair == (width, width)), len(widths))
+        return cls(separator, share, above, _whole(rows, separator), rank)
+
+
+def _whole(rows: list[list[str]], separator: str) -> float:
+    """The part of the cells that hold no other separator; numbers may have commas inside."""
+    others = set(SEPARATORS) - {separator, " "}
+    cells = [cell for row in rows for cell in row]
+    broken = sum(bool(others.intersection(cell)) and not _is_number(cell) for cell in cells)
+    return 1.0 - broken / len(cells)
+
+
+def _separator(text: str, usual: str) -> str:
+    """The separator by which most rows have the same number of values, the header among them."""
+    found = []
+    for one in sorted(SEPARATORS, key=lambda s: s != usual):
+        split = _Split.of([row for _, row in _sample(text, one)], one)
+        if split is not None:
+            found.append(split)
+    most = max((split.share for split in found), default=0.0)
+    if most <= 0.5:
+        return usual
+    # k numbers with decimal commas have as many commas as k + 1 values: the header tells, and
+    # where there is none, what is inside the cells.
+    near = [split for split in found if split.share >= most - 0.02]
+    return max(near, key=lambda split: (-split.above, split.whole, split.width)).separator
 
 
 def _width(record: list[str]) -> int:
