@@ -350,6 +350,31 @@ def column(tmp_path, cells, reading=None):
     return read_table(str(write(tmp_path / "cells.csv", out.getvalue())), reading).column("x")
 
 
+def columns_of(tmp_path, text):
+    table = read_table(str(write(tmp_path / "data.csv", text)))
+    return {name: table.column(name).cells.values.tolist() for name in table.names}
+
+
+def test_decimal_points_elsewhere_make_a_doubtful_comma_one_of_thousands(tmp_path):
+    found = columns_of(tmp_path, "x;price\n0.13;2,113\n1.30;950\n2.75;1,881\n")
+    assert found == {"x": [0.13, 1.3, 2.75], "price": [2113.0, 950.0, 1881.0]}
+
+
+def test_whole_numbers_below_a_thousand_beside_doubtful_commas_tell(tmp_path):
+    counts = "".join(f"{k};{1000 + 37 * k:,}\n" for k in range(9))
+    assert columns_of(tmp_path, f"x;price\n{counts}9;950\n")["price"][8:] == [1296.0, 950.0]
+    # Without them semicolons tell, as before; and decimal commas elsewhere do.
+    assert columns_of(tmp_path, f"x;price\n{counts}")["price"][8:] == [1.296]
+    others = "".join(f"{k},5;{1000 + 37 * k:,}\n" for k in range(9))
+    assert columns_of(tmp_path, f"x;price\n{others}9,5;950\n")["price"][8:] == [1.296, 950.0]
+
+
+@pytest.mark.parametrize("other", ["192.168.1.17", "20.01.2024", "1.2.3"])
+def test_addresses_versions_and_dates_are_no_votes_for_a_decimal_comma(tmp_path, other):
+    text = f'x,price\n{other},"2,113"\n{other},"1,881"\n'
+    assert columns_of(tmp_path, text)["price"] == [2113.0, 1881.0]
+
+
 @pytest.mark.parametrize(
     ("cells", "values"),
     [

@@ -243,8 +243,8 @@ def _vote(text: str) -> str | None:
     last = max(body.rfind("."), body.rfind(","))
     mark, other = body[last], "," if body[last] == "." else "."
     if body.count(mark) > 1:
-        # Several of them separate thousands.
-        return None if other in body[:last] else other
+        # Several of them separate thousands, or parts of an address or a version.
+        return other if other not in body and AMOUNTS[other].fullmatch(body) else None
     if other in body:
         return mark
     # A single mark before three digits may be either, unless a zero or too much stands before it.
@@ -253,6 +253,7 @@ def _vote(text: str) -> str | None:
 
 
 _DOUBTFUL = re.compile(r"\d{1,3},\d{3}")
+_SMALL = re.compile(r"[1-9]\d{0,2}")
 
 
 def decimal_votes(texts: Iterable[Any]) -> Counter[str]:
@@ -272,18 +273,30 @@ def decimal_votes(texts: Iterable[Any]) -> Counter[str]:
 
 def decimal_of(columns: Sequence[Sequence[str]], separated_by: str = ",") -> str:
     """The decimal mark of a table, for columns that do not tell."""
+    with_commas = [column for column in columns if any("," in cell for cell in column)]
     votes: Counter[str] = Counter()
-    for column in columns:
-        if any("," in cell for cell in column):
-            votes += decimal_votes(column)
-    if votes[","]:
+    for column in with_commas:
+        votes += decimal_votes(column)
+    if votes[","] or votes["doubtful"]:
         for column in columns:
             if not any("," in cell for cell in column):
                 votes += decimal_votes(column)
     if votes[","] != votes["."]:
         return "," if votes[","] > votes["."] else "."
-    # Who separates by semicolons needs the comma for something else.
-    return "," if separated_by == ";" and votes["doubtful"] else "."
+    # Who separates by semicolons needs the comma for something else: decimals, unless the column
+    # has smaller whole numbers than those with a comma.
+    doubtful = votes["doubtful"] and not any(_counts_in_thousands(one) for one in with_commas)
+    return "," if separated_by == ";" and doubtful else "."
+
+
+def _counts_in_thousands(cells: Sequence[str]) -> bool:
+    """Whether commas stand before three digits in several cells and the others are all whole
+    numbers below 1000; decimals would have a comma there too, or fewer digits somewhere."""
+    said = (cell.strip() for cell in cells if not is_gap(cell))
+    bodies = [_body(text)[0] for text in said if text.casefold() not in GAPS_AMONG_NUMBERS]
+    doubtful = [body for body in bodies if _DOUBTFUL.fullmatch(body) is not None]
+    small = [body for body in bodies if _SMALL.fullmatch(body) is not None]
+    return len(doubtful) >= SEVERAL and bool(small) and len(doubtful) + len(small) == len(bodies)
 
 
 # ---------------------------------------------------------------------- dates
