@@ -167,8 +167,11 @@ def test_outputs_are_checked_before_the_work(tmp_path, data, monkeypatch):
     refused(run(*trace, "--out", tmp_path / "no" / "p.npz"), "there is no folder", "make it first")
     refused(run(*trace, "--out", tmp_path), "is a folder")
     refused(run(*trace, "--out", data), "is what is read")
-    same = tmp_path / "x"
-    refused(run(*trace, "--out", same, "--report", same), "two outputs")
+    same = tmp_path / "x.npz"
+    refused(run(*trace, "--out", same, "--report", same), "--report", "'.html'")
+    (tmp_path / "x.html").symlink_to(same)
+    given = ("--out", same, "--report", tmp_path / "x.html")
+    refused(run(*trace, *given), "two outputs")
     assert not same.exists()
 
 

@@ -268,3 +268,40 @@ def test_a_stray_word_among_numeric_targets_is_named(table):
     whole = read_table(str(table(f"a,y\n{rows}\n1,abc\n")))
     with pytest.raises(CommandError, match="'abc' in line 32 among numbers"):
         encoded_target(whole, Choice(target="y"), [])
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ending"),
+    [
+        (("trace", "DATA", "-t", "y", "--C", "1", "--out"), ".npz"),
+        (("trace", "DATA", "-t", "y", "--C", "1", "--report"), ".html"),
+        (("select", "DATA", "-t", "y", "--out"), ".npz"),
+        (("select", "DATA", "-t", "y", "--out", "m.npz", "--report"), ".html"),
+        (("audit", "DATA", "-t", "y", "--html"), ".html"),
+        (("audit", "DATA", "-t", "y", "--csv"), ".csv"),
+        (("audit", "DATA", "-t", "y", "--apply", "decisions.csv", "--out"), ".csv"),
+        (("predict", "m.npz", "DATA", "--out"), ".csv"),
+        (("report", "p.npz", "--out"), ".html"),
+        (("plot", "p.npz", "--out"), "png"),
+    ],
+)
+def test_an_output_never_replaces_a_file_of_another_kind(tmp_path, monkeypatch, arguments, ending):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data.csv", "a,y\n1,no\n2,yes\n")
+    arguments = ["data.csv" if one == "DATA" else one for one in arguments]
+    precious = write(tmp_path / "precious.xlsx", "precious")
+    refused(run(*arguments, precious), "precious.xlsx", ending)
+    assert precious.read_bytes() == b"precious"
+    refused(run(*arguments, "data.csv"), "data.csv")
+    refused(run(*arguments, "-"), "-: ")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["data.csv", "precious.xlsx"]
+
+
+def test_arrays_of_the_user_are_not_replaced_by_a_path(tmp_path, table):
+    arrays = tmp_path / "arrays.npz"
+    np.savez(arrays, X=np.ones((3, 2)), y=np.arange(3))
+    data = table("a,y\n1,no\n2,yes\n")
+    refused(run("trace", data, "-t", "y", "--C", "1", "--out", arrays), "exists and was not written by homotopy")

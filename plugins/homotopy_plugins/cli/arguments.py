@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import sys
+import zipfile
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -21,6 +22,8 @@ from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.tables.kinds import Choice
 from homotopy_plugins.wording import listed, number_of
 
+# The endings of what is written.
+ARCHIVES, PAGES, TABLES = (".npz",), (".html", ".htm"), (".csv", ".txt")
 TASKS = ("auto", "classification", "regression")
 
 
@@ -201,6 +204,34 @@ def choice_of(
     return Choice(target, left_out, categories, scale, task, positive, kept, rows, seed)
 
 
+def ensure_kind(option: str, file: str | None, endings: Sequence[str]) -> None:
+    """Refuse an output with the name of another kind of file, which may hold something else."""
+    if file is None or os.path.isdir(file):
+        return
+    if file == STDIN:
+        raise CommandError(
+            f"{option} {file}: this is written to a file, not to stdout; give a name that ends in "
+            f"{endings[0]!r}"
+        )
+    if os.path.splitext(file.lower())[1] not in endings:
+        raise CommandError(
+            f"{option} {file}: give a name that ends in {endings[0]!r}, which is what is written"
+        )
+    if endings == ARCHIVES and not _is_ours(file):
+        raise CommandError(
+            f"{option} {file}: this file exists and was not written by homotopy; give another name"
+        )
+
+
+def _is_ours(file: str) -> bool:
+    """Whether an archive may be replaced: one of ours, or what is no archive at all."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "header.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return True
+
+
 def ensure_outputs(*files: str | None) -> None:
     """Refuse outputs that cannot be written, before the long work."""
     given = [file for file in files if file is not None]
@@ -210,7 +241,10 @@ def ensure_outputs(*files: str | None) -> None:
         ensure_writable(file)
 
 
-def ensure_apart(file: str, *outputs: str | None) -> None:
+def ensure_apart(file: str | None, *outputs: str | None) -> None:
+    """Refuse to write over what is read."""
+    if file is None:
+        return
     for output in outputs:
         if (
             output is not None

@@ -46,7 +46,7 @@ def ensure_same_kind(file: str, out: str) -> None:
             f"{file}: decisions can be written into CSV, JSON and Excel files, and this one ends "
             f"in {bare_ending(file)!r}; save it as one of them and audit that"
         )
-    if _kind(out) != kind:
+    if _kind(out) != kind or out == STDIN:
         raise CommandError(
             f"--out {out}: the corrected table is a file like {file}; give a name that ends in "
             f"{next(ending for ending in kind if ending)!r}"

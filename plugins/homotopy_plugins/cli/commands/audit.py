@@ -11,6 +11,8 @@ from homotopy.path.files import replace_file
 from homotopy_plugins.cli import outside
 from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave, speaking
 from homotopy_plugins.cli.arguments import (
+    PAGES,
+    TABLES,
     AsJson,
     Categories,
     Characters,
@@ -29,6 +31,7 @@ from homotopy_plugins.cli.arguments import (
     Task,
     choice_of,
     ensure_apart,
+    ensure_kind,
     ensure_outputs,
     options_of_reading,
     reading_of,
@@ -130,6 +133,8 @@ def audit(
     with speaking(voice), bars(voice):
         outside.ensure_audit()
         ensure_apart(data, html, csv_file)
+        ensure_kind("--html", html, PAGES)
+        ensure_kind("--csv", csv_file, TABLES)
         ensure_outputs(html, csv_file)
         reading = reading_of(delimiter, decimal, encoding, no_header, missing, day_first, sheet)
         choice = choice_of(target, drop, category, task=task, keep=keep)

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from homotopy_plugins.cli.answers import speaking
+from homotopy_plugins.cli.answers import CommandError, speaking
 from homotopy_plugins.cli.arguments import (
+    TABLES,
     AsJson,
     Characters,
     Data,
@@ -20,12 +21,13 @@ from homotopy_plugins.cli.arguments import (
     Quiet,
     Sheet,
     ensure_apart,
+    ensure_kind,
     ensure_outputs,
     reading_of,
     voice_of,
     write_csv,
 )
-from homotopy_plugins.cli.files import read_table
+from homotopy_plugins.cli.files import STDIN, read_table
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.wording import listed
@@ -61,6 +63,9 @@ def predict(
     with speaking(voice):
         ensure_apart(data, out)
         ensure_apart(machine_file, out)
+        if out == STDIN:
+            raise CommandError("--out -: leave --out away; the predictions then go to stdout")
+        ensure_kind("--out", out, TABLES)
         ensure_outputs(out)
         machine = Machine.load(machine_file)
         table = read_table(

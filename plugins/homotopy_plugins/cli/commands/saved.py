@@ -15,12 +15,14 @@ from homotopy.path.files import replace_file
 from homotopy_plugins.cli import outside
 from homotopy_plugins.cli.answers import UNPROVEN, CommandError, Voice, leave, speaking
 from homotopy_plugins.cli.arguments import (
+    PAGES,
     Again,
     AsJson,
     Quiet,
     Saved,
     TargetName,
     ensure_apart,
+    ensure_kind,
     ensure_outputs,
     rows_of,
     voice_of,
@@ -114,7 +116,8 @@ def plot(
             raise CommandError(
                 "--what validation needs rows that were held out; give --validate FILE"
             )
-        ensure_apart(file, out)
+        for read in (file, data, held_out):
+            ensure_apart(read, out)
         ensure_outputs(out)
         pyplot = _pyplot()
         ending = os.path.splitext(out)[1].lstrip(".").lower()
@@ -183,7 +186,9 @@ def report(
     """Write the interactive report of a saved path."""
     voice = voice_of(context, quiet)
     with speaking(voice), bars(voice):
-        ensure_apart(file, out)
+        for read in (file, data):
+            ensure_apart(read, out)
+        ensure_kind("--out", out, PAGES)
         ensure_outputs(out)
         outside.ensure_report(Path, "a path")
         found = _restored(file, data, target, voice)

@@ -11,6 +11,8 @@ import typer
 from homotopy_plugins.cli import outside
 from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave, plain, speaking
 from homotopy_plugins.cli.arguments import (
+    ARCHIVES,
+    PAGES,
     AsJson,
     Categories,
     Characters,
@@ -34,6 +36,7 @@ from homotopy_plugins.cli.arguments import (
     Task,
     choice_of,
     ensure_apart,
+    ensure_kind,
     ensure_outputs,
     reading_of,
     rows_of,
@@ -129,6 +132,8 @@ def select(
         grid = _numbers(costs, "--Cs")
         widths: list[Any] = ["scale"] if gammas == "scale" else _numbers(gammas, "--gammas")
         ensure_apart(data, out, report)
+        ensure_kind("--out", out, ARCHIVES)
+        ensure_kind("--report", report, PAGES)
         ensure_outputs(out, report)
         if report is not None:
             outside.ensure_report(RobustSVCCV, "an estimator")

@@ -11,6 +11,8 @@ from homotopy import Path
 from homotopy_plugins.cli import outside
 from homotopy_plugins.cli.answers import INTERRUPTED, UNPROVEN, CommandError, Voice, leave, speaking
 from homotopy_plugins.cli.arguments import (
+    ARCHIVES,
+    PAGES,
     AsJson,
     Categories,
     Characters,
@@ -32,6 +34,7 @@ from homotopy_plugins.cli.arguments import (
     TargetName,
     choice_of,
     ensure_apart,
+    ensure_kind,
     ensure_outputs,
     plugin_names,
     reading_of,
@@ -132,6 +135,8 @@ def trace(
                     raise CommandError(f"--{name} and --set {name} say the same; give one of them")
                 settings[name] = value
         ensure_apart(data, out, report)
+        ensure_kind("--out", out, ARCHIVES)
+        ensure_kind("--report", report, PAGES)
         ensure_outputs(out, report)
         if report is not None:
             outside.ensure_report(Path, "a path")
