@@ -123,8 +123,24 @@ def test_unknown_categories_and_columns_are_said(machine, tmp_path):
     new = write(tmp_path / "new.csv", "a,b,colour,extra\n1,2,mauve,7\n1,2,red,7\n")
     done = run("predict", machine[0], new)
     assert done.exit_code == 0
-    assert "'mauve' did not occur in training" in done.stderr
+    assert "'mauve' did not occur in training, so 1 row belongs to none" in done.stderr
     assert "not used by the model: extra" in done.stderr
+
+
+def test_rows_that_a_score_cannot_count_are_said(machine, tmp_path):
+    rows = ["1,2,red,yes", "1,2,red,Yes", "1,2,red,", "1,2,red,no", "0,2,red,Yes", "0,2,red,nay"]
+    new = write(tmp_path / "new.csv", "a,b,colour,y\n" + "\n".join(rows) + "\n")
+    done = run("predict", machine[0], new)
+    assert (
+        "3 rows have targets that did not occur in training: 'Yes', 'nay' (line 3, 6, 7); the "
+        "accuracy leaves them out\naccuracy on 2 rows with a target: " in done.stderr
+    )
+    write(new, "a,b,colour,y\n1,2,red,Yes\n")
+    done = run("predict", machine[0], new)
+    assert done.stderr.splitlines() == [
+        "1 row has a target that did not occur in training: 'Yes' (line 2); the accuracy leaves "
+        "it out"
+    ]
 
 
 def test_missing_columns_and_texts_are_refused(machine, tmp_path):

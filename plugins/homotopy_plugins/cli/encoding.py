@@ -127,9 +127,11 @@ class Gathered:
                 f"{listed(self.filled, 4)}"
             )
         for name, words in self.unknown:
+            count = sum(words.values())
+            belong = "belongs" if count == 1 else "belong"
             notes.append(
                 f"column {name!r}: {listed(words)} did not occur in training, so "
-                f"{number_of(sum(words.values()), 'row')} belong to none of its categories"
+                f"{number_of(count, 'row')} {belong} to none of its categories"
             )
         return notes
 

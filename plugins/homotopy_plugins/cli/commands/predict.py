@@ -30,7 +30,7 @@ from homotopy_plugins.cli.arguments import (
 from homotopy_plugins.cli.files import STDIN, read_table
 from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.tables.columns import Table
-from homotopy_plugins.wording import listed
+from homotopy_plugins.wording import listed, number_of
 
 __all__ = ["predict"]
 
@@ -108,16 +108,37 @@ def _score(machine: Machine, table: Table, answers: Any) -> list[str]:
         numbers, wrong = column.numbers()
         there = ~np.isnan(numbers)
         there[wrong] = False
-        if not there.any():
-            return []
-        error = float(np.abs(answers[there] - numbers[there]).mean())
-        return [f"mean absolute error on {int(there.sum())} rows with a target: {error:.4g}"]
+        notes = _left_out(wrong.tolist(), words, table, "that is no number", "error")
+        if there.any():
+            error = float(np.abs(answers[there] - numbers[there]).mean())
+            rows = number_of(int(there.sum()), "row")
+            notes.append(f"mean absolute error on {rows} with a target: {error:.4g}")
+        return notes
     given = [None if word is None else _as_class(word, machine.classes) for word in words]
     known = [k for k, label in enumerate(given) if label is not None]
-    if not known:
+    strange = [k for k, word in enumerate(words) if word is not None and given[k] is None]
+    notes = _left_out(strange, words, table, "that did not occur in training", "accuracy")
+    if known:
+        right = sum(given[k] == answers[k] for k in known)
+        rows = number_of(len(known), "row")
+        notes.append(f"accuracy on {rows} with a target: {right / len(known):.4g}")
+    return notes
+
+
+def _left_out(
+    rows: list[int], words: list[str | None], table: Table, why: str, score: str
+) -> list[str]:
+    """Which rows have a target that a score cannot count."""
+    if not rows:
         return []
-    right = sum(given[k] == answers[k] for k in known)
-    return [f"accuracy on {len(known)} rows with a target: {right / len(known):.4g}"]
+    found = listed(dict.fromkeys(repr(words[k]) for k in rows), 5)
+    places = listed((int(table.place[k]) for k in rows), 5)
+    says = "has a target" if len(rows) == 1 else "have targets"
+    them = "it" if len(rows) == 1 else "them"
+    return [
+        f"{number_of(len(rows), 'row')} {says} {why}: {found} ({table.counted} {places}); "
+        f"the {score} leaves {them} out"
+    ]
 
 
 def _as_class(word: str, classes: list[Any]) -> Any:
