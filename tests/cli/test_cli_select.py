@@ -221,7 +221,24 @@ def test_sparse_rows(tmp_path):
         (csv_of(X, Y), ["--kernel", "precomputed"], ["--kernel must be", "'precomputed'"]),
         (csv_of(X, Y), ["--path", "tau"], ["--path must be theta or s", "'tau'"]),
         (csv_of(X, Y), ["--task", "clustering"], ["--task must be", "'clustering'"]),
-        (csv_of(X, Y), ["--task", "regression"], ["'no' in line 2 among numbers"]),
+        (csv_of(X, Y), ["--task", "regression"], ["words ('no' in line 2) and no numbers"]),
+        (
+            csv_of(X, NUMBERS, words=None),
+            ["--task", "classification"],
+            ["60 different values in 60 rows, too many", "--task regression for amounts"],
+        ),
+        ("a,y\n1,no\n2,yes\n", ["--cv", "2"], ["class 'no' has 1 row, ", "at least 2 rows"]),
+        ("a,y\n1,no\n2,yes\n", [], ["class 'no' has 1 row, ", "give at least 2 rows of it"]),
+        (
+            "a,y\n" + "1,no\n2,yes\n" * 3,
+            [],
+            ["class 'no' has 3 rows", "give --cv 3 or at least 5 rows of it"],
+        ),
+        (
+            "a,y\n1,1.5\n2,2.5\n4,7.5\n",
+            ["--task", "regression"],
+            ["3 rows are too few for 5 folds; give --cv 3 or more rows"],
+        ),
     ],
 )
 def test_what_cannot_be_selected(tmp_path, text, more, words):

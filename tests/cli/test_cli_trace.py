@@ -158,6 +158,30 @@ def test_the_target_is_asked_for(data):
     refused(run("trace", data, "--C", "1"), "--target", "'a', 'b', 'y'")
 
 
+@pytest.mark.parametrize(
+    ("labels", "more", "words"),
+    [
+        ("uvw", [], ["data.csv: the target 'y' has 3 classes (u, v, w)", "--positive u"]),
+        ("012", [], ["3 classes (0, 1, 2)", "--positive 0", "--loss lad-ramp if they are amounts"]),
+        (None, [], ["'y' has 40 different numbers", "--loss lad-ramp for amounts"]),
+        ("u", [], ["one class (u)", "another --target"]),
+        (
+            "uv",
+            ["--loss", "lad-ramp"],
+            ["words ('u' in line 2), and lad-ramp takes numbers", "'a', 'b'", "--loss hinge-ramp"],
+        ),
+        (None, ["--loss", "lad-ramp", "--positive", "0.5"], ["leave --positive out"]),
+    ],
+)
+def test_a_target_of_another_kind_names_the_way_out(tmp_path, labels, more, words):
+    if labels is None:
+        text = csv_of(X, np.arange(40) + 0.5, words=None)
+    else:
+        text = csv_of(X, np.arange(40) % len(labels), words=labels)
+    data = write(tmp_path / "data.csv", text)
+    refused(run("trace", data, "-q", "-t", "y", "--C", "1", *more), *words)
+
+
 def test_outputs_are_checked_before_the_work(tmp_path, data, monkeypatch):
     def never(*_, **__):
         raise AssertionError("the work began")

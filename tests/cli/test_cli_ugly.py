@@ -304,4 +304,5 @@ def test_arrays_of_the_user_are_not_replaced_by_a_path(tmp_path, table):
     arrays = tmp_path / "arrays.npz"
     np.savez(arrays, X=np.ones((3, 2)), y=np.arange(3))
     data = table("a,y\n1,no\n2,yes\n")
-    refused(run("trace", data, "-t", "y", "--C", "1", "--out", arrays), "exists and was not written by homotopy")
+    said = refused(run("trace", data, "-t", "y", "--C", "1", "--out", arrays), "arrays.npz")
+    assert "exists and was not written by homotopy" in said

@@ -271,7 +271,7 @@ def test_conformance(order):
         ({"y": []}, DataError, r"y must be a list of numbers, got shape \(0,\)"),
         ({"y": [1.0]}, DataError, "y has 1 values; order 1 needs at least 3"),
         ({"y": [1.0, np.nan, 2.0]}, DataError, r"y\[1\] is nan"),
-        ({"y": ["a", "b", "c"]}, DataError, "y must be numeric"),
+        ({"y": ["a", "b", "c"]}, DataError, r"y must be numeric, got 'a' at \[0\]"),
         ({"y": np.ones((4, 2))}, DataError, r"got shape \(4, 2\)"),
         ({"order": 3}, ModelError, "order must be 0, 1 or 2, got 3"),
         ({"order": True}, ModelError, "order must be 0, 1 or 2, got True"),

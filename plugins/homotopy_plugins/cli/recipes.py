@@ -34,7 +34,8 @@ from homotopy_plugins.cli.options import (
     parsed,
 )
 from homotopy_plugins.cli.sizes import cache_of
-from homotopy_plugins.cli.targets import Target, encoded_target
+from homotopy_plugins.cli.targets import Target, encoded_target, refused_target
+from homotopy_plugins.kernels.checks import TargetError
 from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.tables.kinds import Choice
 from homotopy_plugins.wording import close_to, listed, number_of
@@ -233,6 +234,10 @@ def mix(
         arguments[key] = parsed(name, options[key], text, column)
     try:
         model = plugin(**arguments)
+    except TargetError as error:
+        if target is None:
+            raise
+        raise CommandError(refused_target(target, table, name, error.wants)) from None
     except HomotopyError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import attrs
@@ -10,12 +11,12 @@ import numpy.typing as npt
 
 from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.tables.cells import Cells
-from homotopy_plugins.tables.columns import Table
+from homotopy_plugins.tables.columns import Column, Table
 from homotopy_plugins.tables.kinds import LARGEST, MOSTLY, Choice
 from homotopy_plugins.tasks import are_classes, too_many
 from homotopy_plugins.wording import close_to, listed
 
-__all__ = ["Target", "classes_to_audit", "encoded_target", "two_classes"]
+__all__ = ["Target", "classes_to_audit", "encoded_target", "refused_target", "two_classes"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -105,6 +106,8 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
             f"{table.source}: the target {name!r} is {values[i]:g} in {table.where(i)}, which "
             "cannot be computed with; correct it or leave it empty"
         )
+    if wrong.size and choice.task == "regression" and not np.isfinite(values).any():
+        raise CommandError(f"{_words_in(table, column)} and no numbers; leave --task out")
     if wrong.size and (choice.task == "regression" or _stray(values, wrong)):
         i = int(wrong[0])
         raise CommandError(
@@ -195,17 +198,62 @@ def classes_to_audit(target: Target, source: str) -> None:
 
 def two_classes(target: Target, source: str) -> None:
     """Refuse anything but two classes, with the way out."""
-    count = len(target.classes)
-    if count == 2:
-        return
-    if count == 1:
-        raise CommandError(
-            f"{source}: the target {target.name!r} has one class ({target.classes[0]}); a "
-            "classifier needs two"
+    if len(target.classes) != 2:
+        raise CommandError(_not_two(target, source, "a robust machine", "--task regression"))
+
+
+def _not_two(target: Target, source: str, learner: str, amounts: str) -> str:
+    """Why a target is not one of two classes, and the way out; `amounts` takes numbers as such."""
+    classes, rows = target.classes, target.values.size
+    said = f"{source}: the target {target.name!r} has"
+    if len(classes) == 1:
+        return (
+            f"{said} one class ({classes[0]}), and {learner} separates two; give another --target"
         )
-    first = target.classes[0]
-    raise CommandError(
-        f"{source}: the target {target.name!r} has {count} classes ({listed(target.classes)}) and "
-        f"a robust machine separates two; give --positive {first!s} to tell one from the others"
-        + ("" if isinstance(first, str) else ", or --task regression")
+    words = isinstance(classes[0], str)
+    if target.task == "regression":
+        return (
+            f"{said} {len(classes)} different numbers, and {learner} separates two classes; give "
+            f"{amounts} for amounts, or another --target"
+        )
+    if too_many(len(classes), rows):
+        way = "give another --target" + ("" if words else f", or {amounts} for amounts")
+        return (
+            f"{said} {len(classes)} different values in {rows} rows, too many to be classes; {way}"
+        )
+    return (
+        f"{said} {len(classes)} classes ({listed(classes)}), and {learner} separates two; give "
+        f"--positive {shlex.quote(str(classes[0]))} to tell one from the others"
+        + ("" if words else f", or {amounts} if they are amounts")
+    )
+
+
+def _words_in(table: Table, column: Column) -> str:
+    """Where a target is a word."""
+    i = int(column.cells.wrong[0])
+    return (
+        f"{table.source}: the target {column.name!r} holds words "
+        f"({str(column.raw[i])!r} in {table.where(i)})"
+    )
+
+
+def refused_target(target: Target, table: Table, plugin: str, wants: str) -> str:
+    """What is said of a target that a model cannot learn, with the way out."""
+    if wants != "numbers":
+        return _not_two(target, table.source, plugin, "--loss lad-ramp")
+    column = table.column(target.name)
+    if not column.cells.wrong.size:
+        return (
+            f"{table.source}: --positive makes two classes of the target {target.name!r}, and "
+            f"{plugin} takes numbers; leave --positive out, or give --loss hinge-ramp"
+        )
+    numbers = [
+        repr(one.name)
+        for one in table.columns
+        if one.name != target.name and not one.cells.wrong.size
+    ]
+    others = f" (columns of numbers: {listed(numbers)})" if numbers else ""
+    return (
+        f"{_words_in(table, column)}, and {plugin} takes numbers; give another --target{others}, "
+        "or --loss hinge-ramp for classes"
     )

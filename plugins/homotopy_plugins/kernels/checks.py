@@ -17,6 +17,8 @@ from homotopy import DataError, ModelError
 
 __all__ = [
     "LARGEST",
+    "TargetError",
+    "as_floats",
     "check_kernel_range",
     "check_length",
     "check_rows",
@@ -267,6 +269,43 @@ def check_size(values: Array, what: str, name: str) -> None:
         )
 
 
+class TargetError(DataError):
+    """A target that a model cannot learn; `wants` says what it learns.
+
+    Attributes
+    ----------
+    wants : {"two classes", "numbers"}
+    """
+
+    def __init__(self, message: str, wants: str) -> None:
+        super().__init__(message, wants)
+        self.wants = wants
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def as_floats(values: Any, what: str, name: str) -> Array:
+    """`values` as floats; the first that is no number is named."""
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        said = f"{name}: {what} must be numeric, got {_first_strange(values)}"
+        raise (TargetError(said, "numbers") if what == "y" else DataError(said)) from None
+
+
+def _first_strange(values: Any) -> str:
+    """The first entry that is no number, with its place."""
+    entries = [values] if isinstance(values, str | bytes) else list(np.ravel(values))
+    for i, entry in enumerate(entries):
+        try:
+            float(entry)
+        except (TypeError, ValueError):
+            shown = repr(entry.item() if isinstance(entry, np.generic) else entry)
+            return shown if len(entries) == 1 else f"{shown} at [{i}]"
+    return f"{type(values).__name__} of mixed shapes"
+
+
 def check_length(y: Array, n: int, what: str, name: str) -> None:
     if y.ndim != 1 or y.size != n:
         raise DataError(f"{name}: X has {n} rows but {what} has shape {y.shape}")
@@ -275,10 +314,7 @@ def check_length(y: Array, n: int, what: str, name: str) -> None:
 def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> Array:
     if weights is None:
         return np.ones(n)
-    try:
-        array = np.array(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: sample_weight must be numeric, got {weights!r}") from None
+    array = as_floats(weights, "sample_weight", name)
     check_length(array, n, "sample_weight", name)
     check_size(array[np.isfinite(array)], "sample_weight", name)
     bad = np.flatnonzero(~np.isfinite(array) | (array < 0.0))
@@ -294,10 +330,7 @@ def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> Array:
 
 def checked_targets(y: npt.ArrayLike, n: int, name: str) -> Array:
     """Targets as finite numbers, one per row."""
-    try:
-        targets = np.array(y, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: y must be numeric") from None
+    targets = as_floats(y, "y", name)
     check_length(targets, n, "y", name)
     bad = np.flatnonzero(~np.isfinite(targets))
     if bad.size:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError
-from homotopy_plugins.kernels.checks import check_length
+from homotopy_plugins.kernels.checks import TargetError, check_length
 
 __all__ = ["signs_of", "two_classes"]
 
@@ -29,7 +29,8 @@ def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:
     if classes.size != 2:
         shown = ", ".join(str(c) for c in classes[:10])
         count = "one class" if classes.size == 1 else f"{classes.size} classes"
-        raise DataError(f"{name}: y has {count} ({shown}); {name} separates two")
+        said = f"{name}: y has {count} ({shown}); {name} separates two"
+        raise TargetError(said, "two classes")
     return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from homotopy import DataError, ModelError, Predictor
 from homotopy_plugins.kernels.checks import (
     LARGEST,
+    as_floats,
     check_length,
     check_rows,
     check_size,
@@ -108,10 +109,7 @@ class LeastSquares(Predictor):
 
 def checked_vector(values: Any, what: str, name: str) -> Array:
     """`values` as a list of finite numbers."""
-    try:
-        vector = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: {what} must be numeric, got {values!r}") from None
+    vector = as_floats(values, what, name)
     if vector.ndim != 1 or vector.size == 0:
         raise DataError(f"{name}: {what} must be a list of numbers, got shape {vector.shape}")
     bad = np.flatnonzero(~np.isfinite(vector))

@@ -29,6 +29,7 @@ from homotopy import (
     Slope,
 )
 from homotopy_plugins.kernels.checks import (
+    as_floats,
     check_rows,
     check_size,
     checked_targets,
@@ -252,10 +253,7 @@ def _penalty_weights(weights: npt.ArrayLike | None, p: int, name: str) -> Array:
     """One positive factor per column."""
     if weights is None:
         return np.ones(p)
-    try:
-        array = np.array(weights, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: weights must be numeric, got {weights!r}") from None
+    array = as_floats(weights, "weights", name)
     if array.shape != (p,):
         raise DataError(f"{name}: X has {p} columns but weights has shape {array.shape}")
     bad = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))

@@ -49,7 +49,7 @@ from homotopy_plugins.cli.machines import Machine
 from homotopy_plugins.cli.sizes import SearchEstimate, cache_of
 from homotopy_plugins.cli.targets import Target, two_classes
 from homotopy_plugins.tables.columns import Table
-from homotopy_plugins.wording import listed, number_of
+from homotopy_plugins.wording import listed, number_of, quoted
 
 __all__ = ["select"]
 
@@ -232,13 +232,18 @@ def _check_folds(goal: Target, cv: int, classifies: bool, source: str) -> None:
     """Refuse folds that some class cannot fill."""
     if not classifies:
         if goal.values.size < cv:
-            raise CommandError(f"{source}: {goal.values.size} rows are too few for {cv} folds")
+            raise CommandError(
+                f"{source}: {goal.values.size} rows are too few for {cv} folds; give --cv "
+                f"{goal.values.size} or more rows"
+            )
         return
     labels, counts = np.unique(goal.values, return_counts=True)
-    if counts.min() < cv:
+    least = int(counts.min())
+    if least < cv:
+        ways = [f"--cv {least}"] * (least > 1) + [f"at least {cv if least > 1 else 2} rows of it"]
         raise CommandError(
-            f"{source}: class {labels[np.argmin(counts)]} has {counts.min()} rows, too few for "
-            f"{cv} folds; give --cv {max(2, int(counts.min()))} or more rows"
+            f"{source}: class {quoted(labels[np.argmin(counts)])} has {number_of(least, 'row')}, "
+            f"too few for {cv} folds; give {' or '.join(ways)}"
         )
 
 
