@@ -297,6 +297,8 @@ def test_json_that_is_no_table_is_refused(tmp_path):
         ('{"a": 1}\n[2]\n', "line 2"),
         ("[1, 2]", "list of objects"),
         ("}", "JSON"),
+        ('{"a": [1, 2], "y": ["u", "v"]}', "holds columns ('a', 'y')"),
+        ('{"a": {"0": 1, "1": 2},\n"y": {"0": "u", "1": "v"}}', "orient='records'"),
     ):
         file = write(tmp_path / "data.jsonl", text)
         refused(run("trace", file, "-t", "y", "--C", "1"), words)

@@ -162,6 +162,31 @@ def test_columns_of_no_use_are_left_out_and_named(table):
     assert result.stdout == traced(table(GOOD)).stdout
 
 
+def test_empty_columns_are_not_said_to_have_a_value(table):
+    text = "\n".join(f"{line},,NA" for line in GOOD.splitlines()[1:])
+    result = traced(table(f"a,b,y,c,d\n{text}\n"))
+    assert "left out: c, d (empty)" in result.stderr
+
+
+def test_what_becomes_of_rare_categories_is_said(table):
+    lines = [f"{line},w{k % 15}" for k, line in enumerate(GOOD.splitlines()[1:])]
+    said = traced(table("a,b,y,c\n" + "\n".join(lines) + "\n")).stderr
+    assert "one column for each category: c\n" in said
+    lines = [f"{line},{k % 30}" for k, line in enumerate(GOOD.splitlines()[1:])]
+    said = traced(table("a,b,y,c\n" + "\n".join(lines) + "\n"), "--category", "c").stderr
+    assert "one column for each category: c (19 of 30, the rarest share one)\n" in said
+
+
+def test_a_first_row_of_values_and_other_separators_name_the_way_out(table):
+    refused(traced(table("2.041,-2.556,yes\n1.5,2.5,no\n")), "there is '2.041'", "--no-header")
+    given = ("trace", table(GOOD), "-t", "Y", "--C", "1", "--delimiter", ";")
+    refused(run(*given), "if ',' separates the values, give --delimiter ','")
+    for text in (GOOD, '"a, c",b,Y\n1,2,no\n'):
+        said = refused(run("trace", table(text), "-t", "z", "--C", "1"))
+        assert "--no-header" not in said
+        assert "--delimiter" not in said
+
+
 def test_nothing_left_to_learn_from(table):
     refused(run("trace", table("a,y\n1,no\n1,yes\n"), "-t", "y", "--C", "1"), "no column is left")
 

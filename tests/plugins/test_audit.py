@@ -99,7 +99,7 @@ def test_an_ugly_table():
     notes = " ".join(report.notes)
     assert "'height' (1)" in notes
     assert "'colour' (1)" in notes
-    assert "'constant', 'empty'" in notes
+    assert "'empty' (empty), 'constant' (one value only)" in notes
     assert "'name'" in notes
     assert "'when'" in notes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from homotopy_plugins.auditing.tables import Table
 from homotopy_plugins.cli.commands.audit import _as_read
 from homotopy_plugins.cli.encoding import frame_of
 from homotopy_plugins.cli.files import Reading, table_of
+from homotopy_plugins.cli.outside import Audited
 from homotopy_plugins.tables.kinds import Choice
 
 
@@ -85,6 +88,27 @@ def test_what_was_done_is_said_as_the_command_line_says_it():
     assert left == (
         "Left out: 'one' (one value only), 'comment' (words that hardly repeat), 'nr' (only counts "
         "the rows), 'customer_id' (identifies rows); keep=[NAME] keeps one."
+    )
+
+
+def test_dates_are_not_said_twice_by_the_command_line():
+    X, _ = messy()
+    typed, notes = from_file(X)
+    assert "signed, day, stamp (dates, in days)" in " ".join(notes)
+    report = SimpleNamespace(notes=Table.of(typed).notes)
+    assert any(note.startswith("Dates were read") for note in report.notes)
+    said = Audited(report, None, None).notes
+    assert len(said) == len(report.notes) - 1
+    assert not any("Dates" in note for note in said)
+
+
+def test_rare_categories_and_empty_columns_are_said():
+    X = pd.DataFrame({"many": [f"w{i % 30}" for i in range(120)], "x": np.arange(120.0) ** 2})
+    X["few"], X["none"] = X["many"].str[:2], np.nan
+    notes = Table.of(X.astype({"many": "category", "few": "category"})).notes
+    assert notes == (
+        "The 19 most frequent categories have a column each, the others share one: 'many' (30).",
+        "Empty columns were left out: 'none'.",
     )
 
 

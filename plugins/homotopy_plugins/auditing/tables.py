@@ -152,7 +152,7 @@ def _encoded(
     already."""
     made: list[Array] = []
     sources: list[tuple[str, Any]] = []
-    filled, dropped, names, times = [], [], [], []
+    filled, dropped, empty, names, times, shared = [], [], [], [], [], []
     for name, values in columns:
         number, moment = as_numbers(values)
         if number is not None:
@@ -165,7 +165,10 @@ def _encoded(
                     f"{int(np.flatnonzero(infinite)[0])}; replace it by a number or by NaN"
                 )
             gaps = np.isnan(number)
-            if gaps.all() or (np.ptp(number[~gaps]) == 0.0 and not gaps.any()):
+            if gaps.all():
+                empty.append(name)
+                continue
+            if np.ptp(number[~gaps]) == 0.0 and not gaps.any():
                 dropped.append(name)
                 continue
             if gaps.any():
@@ -181,7 +184,7 @@ def _encoded(
             filled.append((name, int(gaps.sum())))
         kinds = np.unique(words).size
         if kinds == 1:
-            dropped.append(name)
+            (empty if gaps.all() else dropped).append(name)
         elif kinds > CATEGORIES and kinds > UNIQUE * words.size and str(name) not in keep:
             names.append(name)
         else:
@@ -189,16 +192,23 @@ def _encoded(
                 max_categories=CATEGORIES, drop="if_binary", sparse_output=False
             )
             made.append(encoder.fit_transform(words[:, None]))
+            if kinds > CATEGORIES:
+                shared.append(f"{str(name)!r} ({kinds:,})")
             sources.append((str(name), values))
-    notes += _told(filled, times, dropped, names)
+    notes += _told(filled, times, shared)
+    for what, left in (
+        ("Empty columns", empty),
+        ("Columns with a single value", dropped),
+        ("Columns of names or free text", names),
+    ):
+        if left:
+            notes.append(f"{what} were left out: {_names(left)}.")
     rows = len(columns[0][1]) if columns else 0
     return np.hstack(made).astype(np.float64) if made else np.empty((rows, 0)), sources
 
 
-def _told(
-    filled: list[tuple[Any, int]], times: list[Any], dropped: list[Any], names: list[Any]
-) -> list[str]:
-    """What was done to columns, in words."""
+def _told(filled: list[tuple[Any, int]], times: list[Any], shared: list[str]) -> list[str]:
+    """What was done to columns that are looked at, in words."""
     notes = []
     if filled:
         told = listed([f"{str(name)!r} ({count})" for name, count in filled], 5)
@@ -208,10 +218,11 @@ def _told(
         )
     if times:
         notes.append(f"Dates were read as days since 1970: {_names(times)}.")
-    if dropped:
-        notes.append(f"Columns with a single value were left out: {_names(dropped)}.")
-    if names:
-        notes.append(f"Columns of names or free text were left out: {_names(names)}.")
+    if shared:
+        notes.append(
+            f"The {CATEGORIES - 1} most frequent categories have a column each, the others share "
+            f"one: {listed(shared, 5)}."
+        )
     return notes
 
 

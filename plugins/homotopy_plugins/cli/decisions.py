@@ -15,7 +15,7 @@ from homotopy_plugins.cli.targets import encoded_target
 from homotopy_plugins.tables.cells import cells_of, text_of_cell
 from homotopy_plugins.tables.columns import Column, Table
 from homotopy_plugins.tables.kinds import Choice
-from homotopy_plugins.wording import close_to, listed
+from homotopy_plugins.wording import close_to, listed, quoted
 
 __all__ = ["Allowed", "Corrected", "corrected"]
 
@@ -129,14 +129,27 @@ def _decisions(file: str, counted: str) -> tuple[dict[int, Decision], int]:
         where = f"{file}: {table.where(i)}"
         decision = None if decision is None else decision.strip().casefold()
         if decision not in DECISIONS:
-            raise CommandError(f"{where} says {decision!r}; a decision is {', '.join(DECISIONS)}")
+            raise CommandError(
+                f"{where} has {quoted(decision or '')} as decision; it must be {_either(DECISIONS)}"
+            )
         if decision != "wrong":
             kept += 1
             continue
-        if place is None or not place.isdigit() or int(place) in wanted:
-            raise CommandError(f"{where} names {counted} {place!r}, or names it twice")
+        if place is None or not place.isdigit():
+            raise CommandError(
+                f"{where} has {quoted(place or '')} as {counted}; it must be a number"
+            )
+        if int(place) in wanted:
+            raise CommandError(
+                f"{where} decides about {counted} {place} again; keep one of the decisions"
+            )
         wanted[int(place)] = Decision(int(place), given or "", right or "", where)
     return wanted, kept
+
+
+def _either(words: tuple[str, ...]) -> str:
+    named = [repr(word) for word in words]
+    return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 # ---------------------------------------------------------------------- do they fit?

@@ -167,19 +167,21 @@ class Encoding:
             return cls((), int(table.matrix.shape[1]))
         kinds = kinds_of(table, choice, notes)
         made: list[Number | Category] = []
+        words: list[str] = []
         for column in table.columns:
             kind = kinds.get(column.name)
             if kind == "number":
                 made.append(_number(column, table, choice.scale))
             elif kind == "category":
-                made.append(_category(column))
+                category = _category(column)
+                made.append(category)
+                words.append(_told_words(category, column))
         if not made:
             raise CommandError(
                 f"{table.source}: no column is left to learn from beside the target"
                 + (f" ({'; '.join(notes)})" if notes else "")
             )
         missing = frozenset().union(*(column.habits.missing for column in table.columns))
-        words = [one.name for one in made if isinstance(one, Category)]
         if words:
             notes.append(f"words became one column for each category: {listed(words)}")
         if choice.scale and len(words) < len(made):
@@ -308,6 +310,14 @@ def _category(column: Column) -> Category:
     kept = ordered if len(ordered) <= CATEGORIES else ordered[: CATEGORIES - 1]
     known = tuple(sorted(kept, key=lambda word: (word is None, word or "")))
     return Category(column.name, known, len(ordered) > len(kept))
+
+
+def _told_words(made: Category, column: Column) -> str:
+    """The name of a column of words, and what became of its rare categories."""
+    if not made.other:
+        return made.name
+    count = len(set(column.words()))
+    return f"{made.name} ({len(made.known)} of {count:,}, the rarest share one)"
 
 
 def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:

@@ -47,6 +47,8 @@ OPTIONS = Ways(
     drop="--drop the column",
     quotes=False,
 )
+HEADER = "if the first row is no header, give --no-header; columns are then c1, c2, ..."
+SEPARATOR = "if {mark!r} separates the values, give --delimiter {mark!r}"
 
 
 def read_table(file: str, reading: Reading | None = None) -> Table:
@@ -64,7 +66,12 @@ def table_of(content: bytes, file: str, reading: Reading | None = None) -> Table
     if not content:
         raise CommandError(f"{name} is empty; a table needs a header and rows")
     table = _parsed(content, name, digest, reading, ending)
-    return attrs.evolve(table, notes=_told(table, reading), ways=OPTIONS)
+    ways = attrs.evolve(
+        OPTIONS,
+        header=HEADER if reading.header and ending in (*TEXT, *EXCEL) else "",
+        separator=SEPARATOR if ending in TEXT else "",
+    )
+    return attrs.evolve(table, notes=_told(table, reading), ways=ways)
 
 
 def _parsed(content: bytes, name: str, digest: str, reading: Reading, ending: str) -> Table:

@@ -44,12 +44,14 @@ def _objects(text: str, name: str) -> tuple[list[dict[str, Any]], list[int], str
                 lists = [value for value in found[0].values() if _is_rows(value)]
                 if len(lists) == 1:
                     return lists[0], list(range(len(lists[0]))), "row"
+                _refuse_columns(found[0], name)
             return found, places, "line"
         whole = _whole(text)
         if isinstance(whole, dict):
             lists = [value for value in whole.values() if _is_rows(value)]
             if len(lists) == 1:
                 return lists[0], list(range(len(lists[0]))), "row"
+            _refuse_columns(whole, name)
         raise CommandError(
             f"{name}: line {trouble} is not a JSON object; a table in JSON is one object a line, "
             "or a list of objects"
@@ -60,6 +62,19 @@ def _objects(text: str, name: str) -> tuple[list[dict[str, Any]], list[int], str
             f"{name} is not a table in JSON; give one object a line, or a list of objects"
         )
     return whole, list(range(len(whole))), "row"
+
+
+def _refuse_columns(one: dict[str, Any], name: str) -> None:
+    """Refuse a table that is kept by columns: lists, or objects by the numbers of rows."""
+    values = list(one.values())
+    lists = all(isinstance(v, list) and len(v) == len(values[0]) for v in values)
+    numbered = all(isinstance(v, dict) and v and all(k.isdigit() for k in v) for v in values)
+    if values and (lists or numbered):
+        raise CommandError(
+            f"{name} is one object that holds columns ({listed(map(repr, one), 4)}); a table in "
+            "JSON is one object for each row, one a line or in a list (pandas: to_json(..., "
+            "orient='records'))"
+        )
 
 
 def _lines(text: str) -> tuple[list[dict[str, Any]], list[int], int | None]:

@@ -54,8 +54,9 @@ class Audited:
 
     @property
     def notes(self) -> list[str]:
-        """What the audit did to the columns."""
-        return [str(note) for note in getattr(self.report, "notes", ())]
+        """What the audit did to the columns; which hold dates was said when they were read."""
+        notes = (str(note) for note in getattr(self.report, "notes", ()))
+        return [note for note in notes if not note.startswith("Dates were read as days")]
 
 
 def audited(X: Any, y: Any, place: Any, **options: Any) -> Audited:

@@ -24,6 +24,10 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 
+# What separates names, if it stands in most of them.
+MARKS = (";", "|", ",", ":")
+
+
 @attrs.frozen
 class Ways:
     """How a user says what cells do not, for messages: in Python, unless a command has options.
@@ -40,6 +44,10 @@ class Ways:
         Takes the column ``{name}`` for one of categories.
     drop : str
         Leaves a column out.
+    header : str
+        Reads the first row as values; empty where there is no such row.
+    separator : str
+        Takes ``{mark}`` for what separates values; empty where nothing does.
     quotes : bool
         Whether names stand in quotes.
     """
@@ -49,6 +57,8 @@ class Ways:
     gap: str = "replace {text!r} by None if it stands for a gap"
     category: str = "give {name!r} the dtype 'category' if it names categories"
     drop: str = "leave the column out"
+    header: str = ""
+    separator: str = ""
     quotes: bool = True
 
 
@@ -150,7 +160,18 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise DataError(f"{self.source} has no column {name!r}; {close_to(name, self.names)}")
+        known = close_to(name, self.names)
+        raise DataError(f"{self.source} has no column {name!r}; {known}{self._misread()}")
+
+    def _misread(self) -> str:
+        """What helps if the names of the columns look like values, or like several names."""
+        half = 0.5 * len(self.columns)
+        if self.ways.header and np.isfinite(cells_of(self.names, Habits()).values).sum() >= half:
+            return f" ({self.ways.header})"
+        for mark in MARKS if self.ways.separator else ():
+            if sum(mark in name for name in self.names) >= half:
+                return f" ({self.ways.separator.format(mark=mark)})"
+        return ""
 
     def take(self, rows: Index) -> Table:
         """Some of the rows as a table of their own."""

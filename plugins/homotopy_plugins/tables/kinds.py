@@ -94,6 +94,7 @@ class _Seen:
 
     ways: Ways
     kinds: dict[str, str] = attrs.field(factory=dict)
+    empty: list[str] = attrs.field(factory=list)
     single: list[str] = attrs.field(factory=list)
     texts: list[str] = attrs.field(factory=list)
     counting: list[str] = attrs.field(factory=list)
@@ -124,6 +125,7 @@ class _Seen:
         left = [
             f"{self._names(names)} ({why})"
             for names, why in (
+                (self.empty, "empty"),
                 (self.single, "one value only"),
                 (self.texts, "words that hardly repeat"),
                 (self.counting, "only counts the rows"),
@@ -162,7 +164,10 @@ def _look_at_numbers(column: Column, table: Table, choice: Choice, seen: _Seen) 
     name, style = column.name, column.cells.style
     values = checked_numbers(name, column.raw, column.cells, table)
     there = values[~np.isnan(values)]
-    if there.size == 0 or (np.ptp(there) == 0.0 and there.size == values.size):
+    if there.size == 0:
+        seen.empty.append(name)
+        return
+    if np.ptp(there) == 0.0 and there.size == values.size:
         seen.single.append(name)
         return
     if name not in choice.keep and style.kind == "number":
@@ -190,7 +195,7 @@ def _look_at_words(column: Column, choice: Choice, seen: _Seen) -> None:
     words = column.words()
     different = len(set(words))
     if different == 1:
-        seen.single.append(column.name)
+        (seen.empty if words[0] is None else seen.single).append(column.name)
     elif (
         different > CATEGORIES
         and different > UNIQUE * len(words)
