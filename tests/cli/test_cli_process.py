@@ -15,6 +15,7 @@ import pytest
 from shell import COMMAND, SECONDS, csv_of, environment, refused, run, spawn, two_clouds, write
 
 import homotopy
+from homotopy_plugins.cli.answers import _plainly
 from homotopy_plugins.cli.app import app
 
 X, Y, _ = two_clouds()
@@ -237,6 +238,31 @@ def test_what_a_callback_sees_of_the_objective():
         if now.jumps:
             after = path.jumps[now.jumps - 1].objective_after
             np.testing.assert_allclose(now.objective, after, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("said", "plainly"),
+    [
+        ("Input should be greater than or equal to 10, got '5'", "must be at least 10, got '5'"),
+        ("Input should be less than or equal to 20, got '5'", "must be at most 20, got '5'"),
+        ("5 is not in the range x>=10, got '5'", "must be at least 10, got '5'"),
+        ("5 is not in the range 50<=x<=90, got '5'", "must be from 50 to 90, got '5'"),
+        ("Input should be a valid integer, unable to, got '5'", "must be a whole number, got '5'"),
+        ("'5' is not a valid integer", "must be a whole number, got '5'"),
+        ("Input should be a valid number, unable to, got '5'", "must be a number, got '5'"),
+        ("'5' is not a valid float.", "must be a number, got '5'"),
+        ("something new, got '5'", None),
+    ],
+)
+def test_what_typer_says_of_a_value_is_said_plainly(said, plainly):
+    text = f"Invalid value for '--rows': {said}"
+    assert _plainly(text) == (text if plainly is None else f"--rows {plainly}")
+
+
+def test_a_value_out_of_range_is_named(data):
+    trace = ("trace", data, "-t", "y", "--C", "1")
+    refused(run(*trace, "--rows", "5"), "--rows must be at least 10, got '5'; ")
+    refused(run(*trace, "--rows=x"), "--rows must be a whole number, got 'x'; ")
 
 
 def test_a_bug_is_one_line_too(data, monkeypatch):

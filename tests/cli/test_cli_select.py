@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -54,6 +55,8 @@ def test_predictions_are_those_of_the_estimator(tmp_path, kernel, task):
     )
     assert result.exit_code == 0, result.stderr
     assert ("RobustSVCCV" if task == "classification" else "RobustSVRCV") in result.stderr
+    called = "accuracy" if task == "classification" else "loss"
+    assert re.search(rf"; {called} \d[\d.]* on held-out rows", result.stdout), result.stdout
     done = run("predict", file, new, "--out", out)
     assert done.exit_code == 0, done.stderr
     # The same in memory.

@@ -413,7 +413,7 @@ def test_other_questions_that_have_no_answer():
         (NewRow(pieces, border=[1.0]), "column must be 2 finite numbers"),
         (NewRow(pieces, column=np.ones(2), diagonal=-1.0, border=[1.0]), "diagonal"),
         (NewRow(pieces, column=np.ones(2), diagonal=1.0), "border must be 1 finite numbers"),
-        (NewRow(pieces[:1], column=np.ones(2), border=[1.0]), "1 pieces given"),
+        (NewRow(pieces[:1], column=np.ones(2), border=[1.0]), "1 piece given"),
         (NewRow(pieces + pieces[1:], column=np.ones(2), border=[1.0]), "names must differ"),
     ):
         with pytest.raises(ModelError, match=message):

@@ -61,7 +61,7 @@ def test_a_whole_plugin_is_its_polyline():
         ({"border": np.ones(2), "border_target": np.ones(2)}, "border_target must be"),
         ({"border": np.ones(2), "border_target": np.nan}, "border_target must be"),
         ({"polyline": lambda t: (Slope("a", t * t),)}, "not affine"),
-        ({"polyline": lambda t: (Slope("a", 1.0),)}, "1 pieces given"),
+        ({"polyline": lambda t: (Slope("a", 1.0),)}, "1 piece given"),
     ],
 )
 def test_a_wrong_declaration_is_named(change, message):

@@ -84,7 +84,7 @@ def test_the_branch_of_a_response_lies_between_its_jumps():
     ("pieces", "message"),
     [
         ((), "0 pieces given"),
-        ((Slope("a", 1.0),), "1 pieces given"),
+        ((Slope("a", 1.0),), "1 piece given"),
         ((Slope("a", 1.0), Knot("k", 0.0)), "2 pieces given"),
         ((Knot("k", 0.0), Slope("a", 1.0), Knot("l", 1.0)), "expected a Slope"),
         ((Slope("a", 1.0), Slope("b", 0.0), Slope("c", -1.0)), "expected a Knot or Jump"),

@@ -174,7 +174,11 @@ def test_labels_that_are_missing_are_refused(missing):
         (np.eye(8), [1] * 8, "every row of y is .*two classes"),
         (np.eye(8), [0, 1] * 3, "X has 8 rows and y has 6"),
         (np.eye(8), np.ones((8, 2)), "y must be one column, got 2"),
-        (np.eye(8), [0] * 7 + [1], "only 1 of the classes 0, 1 has 3 rows or more"),
+        (
+            np.eye(8),
+            [0] * 7 + [1],
+            "two classes of 3 rows or more, and of 0, 1 only one has that many",
+        ),
         (np.diag([np.inf] + [1.0] * 7), [0, 1] * 4, "'column 0' of X is infinite in row 0"),
         (1j * np.eye(8), [0, 1] * 4, "complex"),
         (np.eye(30), [f"name {k}" for k in range(30)], "30 classes in 30 rows"),

@@ -322,6 +322,8 @@ def test_robustness_0_is_plain_and_1_the_most_robust_on_every_path():
         ends = [RobustSVR(C=2.0, path=way, robustness=r).fit(X, y) for r in (0, 1)]
         np.testing.assert_allclose(ends[0].predict(X), plain, atol=1e-3)
         assert [end.robustness_ for end in ends] == [0.0, 1.0]
+        # Nor -0.0.
+        assert not np.signbit(ends[0].robustness_)
         assert not np.isin(ends[1].outliers_, ends[1].support_).any()
         assert ends[1].outliers_.size > 0
 

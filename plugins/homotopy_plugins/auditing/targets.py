@@ -123,9 +123,10 @@ def labels_of(column: Any) -> Labels:
         raise DataError(f"audit: y has {classes.size} classes in {column.size} rows; {way}")
     enough = count >= FEWEST
     if enough.sum() < 2:
+        which = "only one has" if enough.any() else "none has"
         raise DataError(
-            f"audit: only {enough.sum()} of the classes {listed(map(quoted, classes), 5)} has "
-            f"{FEWEST} rows or more; two such classes are needed"
+            f"audit: y needs two classes of {FEWEST} rows or more, and of "
+            f"{listed(map(quoted, classes), 5)} {which} that many"
         )
     place = np.where(enough, np.cumsum(enough) - 1, -1)
     return Labels(column, classes[enough], place[codes].astype(np.int64))

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
+import attrs
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -45,6 +48,8 @@ __all__ = [
 UNPROVEN, REFUSED, INTERRUPTED = 1, 2, 130
 # What a script reads is not cut to the width of a screen that is not there.
 WIDE = 240
+# Between the columns of a table; and a column of text that is narrower is hard to read.
+GAP, READABLE = 2, 40
 TRACEBACK = "HOMOTOPY_TRACEBACK"
 # The command that runs, for messages.
 _COMMAND: ContextVar[str] = ContextVar("command", default="homotopy")
@@ -75,22 +80,89 @@ class Voice:
             sys.stdout.write(text.rstrip("\n") + "\n")
 
     def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = WIDE
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        width: int = WIDE,
+        *,
+        spare: Sequence[tuple[str, ...]] = (),
+        below: str | None = None,
     ) -> str:
-        """Rows as a table for people; `width` is that of what is not a terminal."""
+        """Rows as a table for people.
+
+        Parameters
+        ----------
+        width : int
+            That of what is not a terminal.
+        spare : tuples of names
+            Columns to leave out together on a narrow terminal, the first of them first.
+        below : str, optional
+            The last column, which stands under its row on a narrow terminal.
+        """
         console = Console(highlight=False, markup=False, file=sys.stdout)
         if not console.is_terminal:
             console = Console(highlight=False, markup=False, width=width, no_color=True)
-        made = RichTable(box=None, pad_edge=False, header_style="bold")
-        cells = [[_cell(value) for value in row] for row in rows]
-        for k, name in enumerate(columns):
-            numbers = all(not isinstance(row[k], str) for row in cells)
-            made.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
-        for row in cells:
-            made.add_row(*(value if isinstance(value, Text) else Text(value) for value in row))
-        with console.capture() as captured:
-            console.print(made)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        made = [_Cells.of(name, [row[k] for row in rows]) for k, name in enumerate(columns)]
+        for names in spare:
+            if _wanted(made) > console.width:
+                made = [one for one in made if one.name not in names]
+        room = console.width - _wanted(made[:-1]) - GAP
+        if below is not None and made and room < min(READABLE, made[-1].width):
+            return _with_texts_below(_lines(console, made[:-1]), made[-1], console.width)
+        return "\n".join(_lines(console, made))
+
+
+@attrs.frozen(eq=False)
+class _Cells:
+    """A column of a table for people."""
+
+    name: str
+    texts: list[Text]
+    numbers: bool
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[Any]) -> _Cells:
+        cells = [_cell(value) for value in values]
+        numbers = all(not isinstance(cell, str) for cell in cells)
+        return cls(name, [Text(c) if isinstance(c, str) else c for c in cells], numbers)
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(self.name), *(text.cell_len for text in self.texts), 0)
+
+
+def _wanted(columns: Sequence[_Cells]) -> int:
+    """The width at which no cell is broken."""
+    return sum(one.width for one in columns) + GAP * (len(columns) - 1)
+
+
+def _lines(console: Console, columns: Sequence[_Cells]) -> list[str]:
+    made = RichTable(box=None, pad_edge=False, header_style="bold")
+    for one in columns:
+        # Half a number is another number.
+        made.add_column(
+            Text(one.name),
+            justify="right" if one.numbers else "left",
+            overflow="fold",
+            no_wrap=one.numbers,
+        )
+    for cells in zip(*(one.texts for one in columns), strict=True):
+        made.add_row(*cells)
+    with console.capture() as captured:
+        console.print(made)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def _with_texts_below(lines: list[str], column: _Cells, width: int) -> str:
+    """The lines of a table, each with a text under it."""
+    if len(lines) != len(column.texts) + 1:
+        # Some rows take several lines: whose text is whose would be hard to see.
+        return "\n".join([*lines, "", *(text.plain for text in column.texts)])
+    out = lines[:1]
+    for line, text in zip(lines[1:], column.texts, strict=True):
+        out.append(line)
+        out += textwrap.wrap(text.plain, width, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join(out)
 
 
 def _cell(value: Any) -> Text | str:
@@ -232,7 +304,7 @@ class OneLine(TyperGroup):
             # An option or an argument that typer does not take.
             context = getattr(error, "ctx", None)
             command = getattr(context, "command_path", command)
-            text = _with_value(one_line(error.format_message()).rstrip("."), given)
+            text = _plainly(_with_value(one_line(error.format_message()).rstrip("."), given))
             refuse(command, f"{text}; '{command} --help' lists what it takes")
         if isinstance(error, HomotopyError):
             refuse(command, str(error))
@@ -259,6 +331,31 @@ def _with_value(text: str, given: list[str]) -> str:
         if name == found[1]:
             value = value if sign else "".join(given[k + 1 : k + 2])
             return text if repr(value) in text else f"{text}, got {value!r}"
+    return text
+
+
+# What versions of typer say of a value, and what it means.
+_PLAINER = (
+    (r"Input should be greater than or equal to (\S+)", r"must be at least \1"),
+    (r"Input should be less than or equal to (\S+)", r"must be at most \1"),
+    (r"\S+ is not in the range x>=(\S+)", r"must be at least \1"),
+    (r"\S+ is not in the range (\d+)<=x<=(\d+)", r"must be from \1 to \2"),
+    (r"Input should be a valid integer.*", "must be a whole number"),
+    (r"('.*') is not a valid int(?:eger)?", r"must be a whole number, got \1"),
+    (r"Input should be a valid number.*", "must be a number"),
+    (r"('.*') is not a valid float", r"must be a number, got \1"),
+)
+
+
+def _plainly(text: str) -> str:
+    """``--rows must be at least 10, got '5'``, whatever typer makes of it."""
+    found = re.fullmatch(r"Invalid value for '([^']+)': (.*?)\.?(, got .*)?", text)
+    if found is None:
+        return text
+    for theirs, plainer in _PLAINER:
+        same = re.fullmatch(theirs, found[2])
+        if same is not None:
+            return f"{found[1]} {same.expand(plainer)}{found[3] or ''}"
     return text
 
 

@@ -64,10 +64,11 @@ def audited(X: Any, y: Any, place: Any, **options: Any) -> Audited:
     function = ensure_audit()
     try:
         report = function(X, y, **options)
-    except HomotopyError:
-        raise
+    except HomotopyError as error:
+        # The command is named already.
+        raise CommandError(str(error).removeprefix("audit: ")) from error
     except (TypeError, ValueError) as error:
-        raise CommandError(f"audit: {error}") from error
+        raise CommandError(str(error).removeprefix("audit: ")) from error
     # Rows are named by their place in the file; a number among those handed over would mislead.
     frame = report.to_frame().drop(columns="row", errors="ignore")
     if not hasattr(X, "iloc"):

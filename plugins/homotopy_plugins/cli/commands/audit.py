@@ -297,7 +297,9 @@ def _tell_audit(
             f"and {number_of(len(found.groups) - GROUPS, 'more group')} (--html shows them)"
         )
     if shown:
-        text += ["", voice.table([columns[k] for k in kept], [[r[k] for k in kept] for r in shown])]
+        cells = [[row[k] for k in kept] for row in shown]
+        below = "reason" if columns[kept[-1]] == "reason" else None
+        text += ["", voice.table([columns[k] for k in kept], cells, below=below)]
     if top is None and len(suspected) > len(shown):
         text.append(f"... and {len(suspected) - len(shown)} more (--top or --csv shows them)")
     if shown and "label_quality" in columns:

@@ -178,7 +178,8 @@ def select(
             verbose=not voice.quiet,
             cache_size=cache_of(memory, *X.shape),
         )
-        voice.note(f"{machine_class.__name__}: {rows.size} rows, {X.shape[1]} columns")
+        shape = f"{number_of(rows.size, 'row')}, {number_of(X.shape[1], 'column')}"
+        voice.note(f"{machine_class.__name__}: {shape}")
         _warn(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
         try:
             search.fit(X, goal.values)
@@ -256,9 +257,9 @@ def _folds(cv: int, seed: int, classifies: bool) -> Any:
 
 def _tell_search(search: Any, machine: Machine, rows: Table, goal: Target, voice: Voice) -> None:
     results = search.cv_results_
-    called = "accuracy" if machine.classes is not None else "minus loss"
+    # scikit-learn counts a loss as a score below 0.
+    called, sign = ("accuracy", 1.0) if machine.classes is not None else ("loss", -1.0)
     columns = ["C", "gamma", "robustness", "from", "to", called, "+-"]
-    order = range(len(results["params"]))
     table = [
         [
             results["params"][k]["C"],
@@ -266,16 +267,17 @@ def _tell_search(search: Any, machine: Machine, rows: Table, goal: Target, voice
             results["params"][k]["robustness"],
             results["robustness_from"][k],
             results["robustness_to"][k],
-            results["mean_test_score"][k],
+            sign * results["mean_test_score"][k] + 0.0,
             results["std_test_score"][k],
         ]
-        for k in order
+        for k in range(len(results["params"]))
     ]
     outliers = [int(rows.place[i]) for i in search.outliers_.tolist()]
+    score = f"{called} {sign * search.best_score_ + 0.0:.4g} on held-out rows"
     text = [
-        voice.table(columns, table),
+        voice.table(columns, table, spare=(("+-",), ("from", "to"), ("gamma",))),
         f"chosen: C = {search.C_:g}, robustness {search.robustness_:.4g} "
-        f"({search.path} = {search.t_:.4g}; {called} {search.best_score_:.4g} on held-out rows)",
+        f"({search.path} = {search.t_:.4g}; {score})",
         f"{number_of(len(outliers), 'row')} treated as outliers"
         + (f": {rows.counted} {listed(outliers, 12)}" if outliers else ""),
     ]
