@@ -212,7 +212,7 @@ def test_a_line_about_what_is_done_does_not_end_in_a_comma(capsys):
             "    os.kill(os.getpid(), signal.SIGINT)\n"
             "    return {}\n"
             "trace.path_data = interrupted\n",
-            "homotopy trace: interrupted; nothing else was written",
+            "path.npz was written, nothing else",
         ),
     ],
     ids=["while saving", "afterwards"],

@@ -12,6 +12,7 @@ import pytest
 from shell import csv_of, refused, run, two_clouds, write
 
 from homotopy.path.files import Archive
+from homotopy_plugins.cli.answers import Voice
 from homotopy_plugins.cli.encoding import Encoding
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
@@ -144,6 +145,22 @@ def test_rows_that_a_score_cannot_count_are_said(machine, tmp_path):
         "1 row has a target that did not occur in training: 'Yes' (line 2); the accuracy leaves "
         "it out"
     ]
+
+
+def test_ctrl_c_says_what_was_written(machine, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    new, out = write(tmp_path / "new.csv", "a,b,colour\n1,2,red\n"), tmp_path / "out.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr(Machine, "values", interrupted)
+        done = run("predict", machine[0], new, "--out", out)
+    assert done.exit_code == 130
+    assert done.stderr.endswith("homotopy predict: interrupted; nothing was written\n")
+    monkeypatch.setattr(Voice, "answer", interrupted)
+    done = run("predict", machine[0], new, "--out", out, "--json")
+    said = f"homotopy predict: interrupted; {out} was written, nothing else\n"
+    assert done.stderr.endswith(said)
 
 
 def test_missing_columns_and_texts_are_refused(machine, tmp_path):

@@ -53,6 +53,8 @@ GAP, READABLE = 2, 40
 TRACEBACK = "HOMOTOPY_TRACEBACK"
 # The command that runs, for messages.
 _COMMAND: ContextVar[str] = ContextVar("command", default="homotopy")
+# What it has written.
+_WRITTEN: ContextVar[tuple[str, ...]] = ContextVar("written", default=())
 
 
 class CommandError(HomotopyError, ValueError):
@@ -71,6 +73,11 @@ class Voice:
         """What is worth knowing and is not the answer, a line each."""
         for text in texts if not self.quiet else ():
             self.errors.print(one_line(text))
+
+    def wrote(self, what: str, file: str, more: str = "") -> None:
+        """A file that was written, in a line; it is named if the command is interrupted."""
+        _WRITTEN.set((*_WRITTEN.get(), file))
+        self.note(f"{what}: {file}{more}")
 
     def answer(self, text: str, data: Mapping[str, Any]) -> None:
         """The answer: `data` for scripts, else `text`."""
@@ -220,10 +227,18 @@ def speaking(voice: Voice) -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         # Some versions of typer end without a word.
-        voice.errors.print(f"{_COMMAND.get()}: interrupted; nothing else was written")
+        voice.errors.print(_interrupted())
         leave(INTERRUPTED)
     finally:
         logger.setLevel(level)
+
+
+def _interrupted() -> str:
+    """What is said after Ctrl-C."""
+    written = _WRITTEN.get()
+    were = "was" if len(written) == 1 else "were"
+    kept = f"{' and '.join(written)} {were} written, nothing else" if written else ""
+    return f"{_COMMAND.get()}: interrupted; {kept or 'nothing was written'}"
 
 
 def refuse(command: str, text: str) -> NoReturn:
@@ -279,6 +294,7 @@ class OneLine(TyperGroup):
         named = next((word for word in given if word in self.commands), None)
         command = "homotopy" if named is None else f"homotopy {named}"
         _COMMAND.set(command)
+        _WRITTEN.set(())
         try:
             code = super().main(given, standalone_mode=False, **options)
             sys.stdout.flush()
@@ -287,7 +303,7 @@ class OneLine(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + 13)
         except KeyboardInterrupt:
-            sys.stderr.write(f"{command}: interrupted; nothing else was written\n")
+            sys.stderr.write(f"{_interrupted()}\n")
             sys.exit(INTERRUPTED)
         except Exception as error:
             if os.environ.get(TRACEBACK):
@@ -298,7 +314,7 @@ class OneLine(TyperGroup):
     def _end(self, command: str, error: Exception, given: list[str]) -> NoReturn:
         kind = type(error).__name__
         if kind == "Abort":
-            sys.stderr.write(f"{command}: interrupted; nothing else was written\n")
+            sys.stderr.write(f"{_interrupted()}\n")
             sys.exit(INTERRUPTED)
         if hasattr(error, "format_message"):
             # An option or an argument that typer does not take.

@@ -269,7 +269,7 @@ def _write_page(
         )
         found.write_html(html, f"{cannot[:1].upper()}{cannot[1:]}.")
         voice.note(f"{data}: {cannot}")
-    voice.note(f"report: {html}")
+    voice.wrote("report", html)
 
 
 def _tell_audit(
@@ -286,7 +286,7 @@ def _tell_audit(
     records = [[places[k], *values] for k, values in enumerate(frame.itertuples(index=False))]
     if csv_file is not None:
         write_csv(csv_file, columns, records)
-        voice.note(f"all rows: {csv_file}")
+        voice.wrote("all rows", csv_file)
     suspected = [row for row, is_one in zip(records, found.suspected, strict=True) if is_one]
     # How many are shown says nothing about how many are suspected.
     shown = (records if top is not None else suspected)[: top or SHOWN]

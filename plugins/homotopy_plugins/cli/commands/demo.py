@@ -50,7 +50,8 @@ def demo(
         ensure_outputs(data, html)
         planted = planted_table(rows, 0.1, seed)
         replace_file(data, planted.text.encode())
-        voice.note(f"table: {data}, {rows} rows, {planted.lines.size} of them with a wrong label")
+        wrong = f"{planted.lines.size} of them with a wrong label"
+        voice.wrote("table", data, f", {rows} rows, {wrong}")
         compile_first(voice, "demo")
         table = read_table(data)
         try:

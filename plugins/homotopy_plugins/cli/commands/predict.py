@@ -88,7 +88,7 @@ def predict(
         rows = [list(row) for row in zip(*(part.tolist() for part in parts), strict=True)]
         if out is not None:
             write_csv(out, columns, rows)
-            voice.note(f"predictions: {out}")
+            voice.wrote("predictions", out)
         if as_json:
             found = [dict(zip(columns, row, strict=True)) for row in rows]
             voice.answer("", {"target": machine.target, "predictions": found})

@@ -141,7 +141,7 @@ def plot(
         figure.savefig(picture, format=ending, dpi=150)
         pyplot.close("all")
         replace_file(out, picture.getvalue())
-        voice.note(f"picture: {out}")
+        voice.wrote("picture", out)
 
 
 def _pyplot() -> Any:
@@ -193,7 +193,7 @@ def report(
         outside.ensure_report(Path, "a path")
         found = _restored(file, data, target, voice)
         write_report(found.path, found.made, out, voice, sample)
-        voice.note(f"report: {out}")
+        voice.wrote("report", out)
 
 
 def write_report(

@@ -197,7 +197,7 @@ def select(
         )
         machine = Machine.of(search, goal.name, columns, chosen)
         machine.save(out)
-        voice.note(f"model: {out}")
+        voice.wrote("model", out)
         if report is not None:
             shown = None if rows.matrix is not None else frame_of(rows, choice, [])
             names = [f"{rows.counted} {place}" for place in rows.place.tolist()]
@@ -209,7 +209,7 @@ def select(
                     X=shown,
                     row_names=names,
                 ).write_html(report)
-            voice.note(f"report: {report}")
+            voice.wrote("report", report)
         _tell_search(search, machine, rows, goal, voice)
 
 

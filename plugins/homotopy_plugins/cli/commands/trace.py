@@ -181,10 +181,10 @@ def trace(
             max_seconds=max_seconds,
         )
         if out is not None:
-            voice.note(f"path: {_saved(found, kept, voice)}")
+            voice.wrote("path", _saved(found, kept, voice))
         if report is not None:
             write_report(found, made, report, voice)
-            voice.note(f"report: {report}")
+            voice.wrote("report", report)
         with working(voice, "checking the path"):
             proof = found.certify() if certify else None
         text = told(found.summary(), found, max_breakpoints, max_seconds)
