@@ -249,9 +249,9 @@ class Polylines:
             )
         pieces = tuple(pieces)
         if len(pieces) < 3 or len(pieces) % 2 == 0:
-            given = "1 piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+            count = "1 piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
             raise ModelError(
-                f"polyline: {given} given; a polyline alternates "
+                f"polyline: {count} given; a polyline alternates "
                 "Slope, Knot or Jump, Slope, ... and begins and ends with a Slope"
             )
         names: list[str | None] = []
