@@ -128,10 +128,7 @@ def unproven_error(
 def _existence(problem: Problem, t: float, most: int) -> str | None:
     """How it is known, against what was traced, that there is an optimum at t; None if not."""
     if problem.model.bounded_below:
-        return (
-            "although the objective is bounded below, so that there is an optimum: rounding leaves "
-            "Q too few digits"
-        )
+        return "although the objective is bounded below, so that an optimum exists"
     if has_optimum(problem, t, most):
         return "although linear programs find an optimum there"
     return None

@@ -210,7 +210,7 @@ def lost(tracker, listen=None):
 def test_no_error_says_that_there_is_no_optimum(monkeypatch, kind, more):
     """Squares and a penalty are never negative."""
     monkeypatch.setattr(Tracker, "advance", lost)
-    with pytest.raises(TraceError, match="although there is an optimum") as caught:
+    with pytest.raises(TraceError, match="so that an optimum exists") as caught:
         Homotopy(kind(X, Y, **more)).trace()
     assert "no optimum exists" not in str(caught.value)
     assert "away from 0" not in str(caught.value)
@@ -225,14 +225,14 @@ def test_the_error_names_columns_far_from_0(monkeypatch, kind):
     assert "times its spread (one of 2 such columns)" in str(caught.value)
     assert "or fit an intercept" in str(caught.value)
     # Which then is no such column.
-    with pytest.raises(TraceError, match="although there is an optimum") as caught:
+    with pytest.raises(TraceError, match="so that an optimum exists") as caught:
         Homotopy(kind(far, Y, fit_intercept=True)).trace()
     assert "away from 0" not in str(caught.value)
 
 
 def test_no_error_of_a_trend_filter_says_so_either(monkeypatch):
     monkeypatch.setattr(Tracker, "advance", lost)
-    with pytest.raises(TraceError, match="although there is an optimum"):
+    with pytest.raises(TraceError, match="so that an optimum exists"):
         Homotopy(TrendFilter(Y)).trace()
 
 
