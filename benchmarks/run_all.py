@@ -4,11 +4,12 @@
     python benchmarks/run_all.py --data DIR --quick     the same with few and small problems
     python benchmarks/run_all.py --list                 what there is, and how old
 
-A result is up to date if no code of homotopy/, plugins/ or its script has changed since its commit
-(comments and docstrings may); then it is not measured again (unless with --again).  Everything
-takes hours.  A run that is stopped goes on where it was: finished benchmarks are kept, and so are
-the rows of those that keep them (OUT, out/numbers unless told otherwise).  A quick run does not
-replace the result of a full one (unless with --again).
+A result is up to date if no code that it measures has changed since its commit: homotopy/, plugins/
+(most leave out the command line and the audit) and its script, comments and docstrings apart.  Then
+it is not measured again (unless with --again).  Everything takes hours.  A run that is stopped goes
+on where it was: finished benchmarks are kept, and so are the rows of those that keep them (OUT,
+out/numbers unless told otherwise).  A quick run does not replace the result of a full one (unless
+with --again).
 
 What is finished goes into benchmarks/results/, and docs/results.py writes the tables of all pages.
 """
@@ -49,6 +50,8 @@ class Benchmark:
     # How the script goes on after an interruption: with rows kept apart (--kept), with its own
     # result file (--results), with a folder (--out), or from the beginning.
     resumes: str = ""
+    # Rooms of the plugins that it does not measure; the command line is measured by none.
+    ignores: tuple[str, ...] = ("cli", "auditing", "tables")
 
     @property
     def file(self) -> Path:
@@ -97,8 +100,8 @@ BENCHMARKS = (
     Benchmark("speed", 45, full=("--no-cccp",), resumes="--kept",
               quick=("--quick", "--no-cccp")),
     Benchmark("speed_cccp", 90, script="speed", full=("--C", "1"), resumes="--kept"),
-    Benchmark("audit", 300, resumes="--results"),
-    Benchmark("audit_fresh", 100, script="audit", resumes="--results",
+    Benchmark("audit", 300, resumes="--results", ignores=("cli",)),
+    Benchmark("audit_fresh", 100, script="audit", resumes="--results", ignores=("cli",),
               full=("--first", "3", "--seeds", "1", "--only", "labels"),
               quick=("--quick", "--first", "3", "--only", "labels")),
     Benchmark("paper/paper", 900, script="paper", resumes="--out",
@@ -124,6 +127,7 @@ def is_current(benchmark: Benchmark, commit: str | None) -> bool:
         return False
     watched = [*MEASURED, str(benchmark.source), *(str(HERE / name) for name in SHARED)]
     watched += [str(file) for file in HERE.glob(f"_{benchmark.source.stem}*.py")]
+    watched += [f":(exclude)plugins/homotopy_plugins/{room}" for room in benchmark.ignores]
     done = git("diff", "--name-only", "--no-renames", "--relative", commit, "--", *watched)
     return done is not None and all(same_code(name, commit) for name in done.splitlines())
 

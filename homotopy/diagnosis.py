@@ -80,7 +80,11 @@ def cause_of_trouble(problem: Problem, stopped: Point, proven: Point | None = No
 
 def _causes(problem: Problem, stopped: Point, last: Point) -> Iterator[str]:
     """Yield the causes, the most certain first; an empty string if one was not measured."""
-    yield _columns(problem.gram.features())
+    table = problem.model.table()
+    if table is None:
+        yield _columns(problem.gram.features())
+    else:
+        yield _table(table)
     yield _one_direction(problem)
     yield _lost_digits(problem, stopped)
     yield _border(problem)
@@ -250,14 +254,7 @@ def _columns(features: Any) -> str:
     """Columns far from 0, or columns of very different size."""
     if features is None:
         return ""
-    # Rows may carry the sign of a label, so look at sizes.
-    size = np.abs(features)
-    if sp.issparse(size):
-        mean = np.asarray(size.mean(axis=0)).ravel()
-        square = np.asarray(size.multiply(size).mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-    else:
-        mean, spread = size.mean(axis=0), size.std(axis=0)
+    mean, spread = _sizes(features)
     # A constant column, which cannot be centred away, is compared with the others.
     constant = spread <= LIMITS.singular * mean
     varies = np.where(constant, spread.max(initial=0.0), spread)
@@ -281,3 +278,30 @@ def _columns(features: Any) -> str:
             f"{mean[least]:.3g}; bring them to one scale (scikit-learn: StandardScaler)"
         )
     return ""
+
+
+def _table(table: Any) -> str:
+    """Columns far from 0, where each of them is a coordinate: they are alike, whatever their
+    scale.  Constant ones are not, among others that are near 0."""
+    mean, spread = _sizes(table)
+    far = np.flatnonzero((mean > LIMITS.offset * spread) & (spread > LIMITS.rounding * mean))
+    if not far.size:
+        return ""
+    times = mean[far] / spread[far]
+    j = int(far[np.argmax(times)])
+    such = f" (one of {far.size} such columns)" if far.size > 1 else ""
+    return (
+        f"column {j} of X is {mean[j]:.3g} away from 0, {times.max():.1e} times its spread{such}; "
+        "subtract its mean from every row (scikit-learn: StandardScaler), or fit an intercept"
+    )
+
+
+def _sizes(table: Any) -> tuple[Array, Array]:
+    """Return the mean and the spread of the sizes in each column: rows may carry the sign of a
+    label."""
+    size = np.abs(table)
+    if not sp.issparse(size):
+        return size.mean(axis=0), size.std(axis=0)
+    mean = np.asarray(size.mean(axis=0)).ravel()
+    square = np.asarray(size.multiply(size).mean(axis=0)).ravel()
+    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))

@@ -63,6 +63,9 @@ class LossModel(ABC):
     unknown : {"w", "alpha"}
         The variable of the minimisation, "w" by default.  It only decides what `Path.objective`
         returns: both problems have the same solutions, and their objectives add up to zero.
+    bounded_below : bool
+        Whether the objective is bounded below at every t, whatever the data, so that there always
+        is an optimum; False by default (not known).  A trace then never says that there is none.
     """
 
     gram: Gram
@@ -71,6 +74,7 @@ class LossModel(ABC):
     border: Array | None = None
     border_target: Any = 0.0
     unknown: str = "w"
+    bounded_below: bool = False
 
     @abstractmethod
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
@@ -124,6 +128,12 @@ class LossModel(ABC):
     def no_optimum(self, t: float) -> str | None:
         """Explain, in the terms of the model, why no optimum was found beyond `t`
         (``"infeasible from t=0.4 on: rows 3 and 7 contradict each other"``); None by default."""
+        return None
+
+    def table(self) -> Any:
+        """Return the table (array or sparse matrix) whose columns are the coordinates, or None, the
+        default.  The error of a failed trace names columns that are far from 0 there, or in the
+        features of `gram`."""
         return None
 
     def coordinate_name(self, i: int) -> str:

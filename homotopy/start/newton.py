@@ -228,6 +228,9 @@ class _Line:
                 low, below, above = length, value, 0.5 * above
             else:
                 high, above, below = length, value, 0.5 * below
+            if not below < above:
+                # Both are 0, halved once too often.
+                break
             length = 4.0 * low if high == np.inf else low + (high - low) * below / (below - above)
         return length
 

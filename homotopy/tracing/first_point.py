@@ -203,10 +203,11 @@ class FirstPoint:
         """Return the span from the first t, coming from infinity, where a jump meets a response."""
         lines, tracker = self.problem.polylines, self.tracker
         inward = 1.0 if self.problem.start < 0 else -1.0
-        contact = np.inf
+        contact, fastest = np.inf, 0.0
         for j in np.flatnonzero(lines.jump):
             rate = lines.corner1[:, j]
             moving = rate != 0.0
+            fastest = max(fastest, float(np.abs(rate[moving]).max(initial=0.0)))
             meets = (tracker.u[moving] - lines.corner0[moving, j]) / rate[moving]
             contact = min(contact, float((inward * meets).min(initial=np.inf)))
         start, stop = self.problem.model.resolve_span(inward * contact)
@@ -215,13 +216,13 @@ class FirstPoint:
             # Nothing to trace: no jump meets a response before the end of the span.
             return stop, stop
         blur = tracker.sizes.noise * tracker.fixed.largest_root
-        if not length > blur and blur <= tracker.tolerances.near * tracker.sizes.size_scale:
-            # The responses cancel to rounding errors, which are 0 on the scale of the corners.
-            return stop, stop
-        if not length > blur:
+        if not length * fastest > blur:
+            if blur <= tracker.tolerances.near * tracker.sizes.size_scale:
+                # The responses cancel to rounding errors, which are 0 on the scale of the corners.
+                return stop, stop
             raise TraceError(
-                f"the span from {start:.9g} to {stop:.9g} is shorter than the rounding error of "
-                f"the responses, {blur:.2g}"
+                f"from {start:.9g} to {stop:.9g} the jumps move by {length * fastest:.2g}, less "
+                f"than the rounding error of the responses, {blur:.2g}"
             )
         lines.check(start, stop)
         return start, stop

@@ -128,6 +128,8 @@ class Run:
         stated = type(path.model).residuals is not LossModel.residuals
         measured = tolerances.is_measured(segments, self.tracker.gap) and not stated
         known = self.continues or measured
+        # A second attempt is certified as a whole.
+        certificate_decides = certificate_decides or self.earlier is not None
         certificate_decides = certificate_decides or (small and not known)
         whole = self.jumps.crossed_whole(path)
         if self._drowned() or (

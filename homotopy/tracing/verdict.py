@@ -8,6 +8,7 @@ import numpy as np
 from homotopy.checkpoint import Trouble
 from homotopy.diagnosis import Point, cause_of_trouble
 from homotopy.errors import TraceError
+from homotopy.model import Problem
 from homotopy.model.polyline import is_free
 from homotopy.path import Path, Status
 from homotopy.path.certificate import held_at_end, holds, proven_part
@@ -111,12 +112,10 @@ def unproven_error(
     elif claimed:
         stopped = _stopping_point(tracker, start).t
         later = stopped + tolerances.later * (problem.stop - stopped)
-        if has_optimum(problem, start if path is None else later, tolerances.numbers):
+        exists = _existence(problem, start if path is None else later, tolerances.numbers)
+        if exists is not None:
             name, claimed = problem.model.parameter, False
-            message = (
-                f"the path could not be continued beyond {name}={stopped:.17g}, although linear "
-                "programs find an optimum there"
-            )
+            message = f"the path could not be continued beyond {name}={stopped:.17g}, {exists}"
     if why is None and not claimed:
         last = None if path is None else _last_point(tracker, path)
         cause = cause_of_trouble(problem, _stopping_point(tracker, start), last)
@@ -124,6 +123,15 @@ def unproven_error(
     error = TraceError(message)
     error.path = None if path is None else attrs.evolve(path, status=status)
     return error
+
+
+def _existence(problem: Problem, t: float, most: int) -> str | None:
+    """How it is known, against what was traced, that there is an optimum at t; None if not."""
+    if problem.model.bounded_below:
+        return "although the objective is bounded below, so that an optimum exists"
+    if has_optimum(problem, t, most):
+        return "although linear programs find an optimum there"
+    return None
 
 
 def _stopping_point(tracker: Tracker, start: float) -> Point:

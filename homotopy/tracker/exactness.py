@@ -186,8 +186,9 @@ class Exactness(Factoring):
         """Load the polylines and losses alone: no coordinate has a piece yet."""
         problem = self.problem
         self.fill_model(problem.kinds_within(start, stop))
+        terms, origin = loss_terms(problem, start, stop, self.tolerances)
         self.polylines = self.model_polylines = self.model_polylines._replace(
-            terms=loss_terms(problem, start, stop, self.tolerances)
+            terms=terms, origin=origin
         )
         self.route.first, self.route.last = start, stop
         self.column.target0[:], self.column.target1[:] = problem.target0, problem.target1

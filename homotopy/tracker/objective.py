@@ -21,9 +21,10 @@ def objective(core):  # type: ignore[no-untyped-def]
     With ``sum_i alpha_i u_i = |w|^2 + b^T e`` the responses of flat coordinates cancel:
 
         -1/2 |w|^2 + sum_F c_i(t) + sum_knots (c_i + (alpha_i - a_i) k_i)
-                   + sum_slanted (c_i - bend u_i^2 / 2),
+                   + sum_slanted (c_i - bend d_i^2 / 2 + alpha_i v_i),
 
-    where a_i and c_i are those of the slope left of knot k_i.  NaN if the c_i are not known.
+    where a_i and c_i are those of the slope left of knot k_i, and d_i is the distance from the
+    origin v_i of the loss (see `PolylineRecords`).  NaN if the c_i are not known.
     """
     polylines, coords, active, motion = core.polylines, core.coords, core.active, core.motion
     route, fixed, system, jumping = core.route, core.fixed, core.system, core.jumping
@@ -47,9 +48,10 @@ def objective(core):  # type: ignore[no-untyped-def]
         if piece % 2 == 1:
             total += on_knot(core, i)
         else:
-            terms = polylines.terms[i, piece // 2]
+            terms, origin = polylines.terms[i, piece // 2], origin_now(core, i)
             total += terms[0] + terms[1] * t + terms[2] * t * t
-            total -= 0.5 * coords.status[i].bend * coords.u[i] * coords.u[i]
+            total -= 0.5 * coords.status[i].bend * (coords.u[i] - origin) ** 2
+            total += coords.alpha[i] * origin
     if system.dependents:
         for i in range(coords.u.size):
             if coords.status[i].dependent:
@@ -65,10 +67,20 @@ def on_knot(core, i):  # type: ignore[no-untyped-def]
     terms, slope = polylines.terms[i, j], polylines.slope[i, j]
     corner = corner_now(core, i, j)
     total, left = terms[0] + terms[1] * t + terms[2] * t * t, 0.0
-    if np.isfinite(slope.at):
+    if slope.bend > 0.0:
+        origin = origin_now(core, i)
+        away = corner - origin
+        total += (0.5 * slope.bend * away - slope_value(core, i, j, origin)) * away
+    elif np.isfinite(slope.at):
         left = slope_value(core, i, j, 0.0)
-        total += 0.5 * slope.bend * corner * corner
     return total + (coords.alpha[i] - left) * corner
+
+
+@njit(**PART)
+def origin_now(core, i):  # type: ignore[no-untyped-def]
+    """Return the origin of the loss of coordinate i."""
+    origin = core.polylines.origin
+    return origin[i, 0] + origin[i, 1] * core.route.t
 
 
 @njit(**PART)

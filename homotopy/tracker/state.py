@@ -306,13 +306,16 @@ class Form(NamedTuple):
 class PolylineRecords(NamedTuple):
     """The polylines: records of slopes (n, K+1) and corners (n, K).
 
-    On slope j the loss is ``terms_j(t) - a_j(t) u + bend u^2 / 2``; `terms` (n, K+1, 3) holds the
-    coefficients of 1, t and t^2.
+    The loss is ``terms_j(t) - a_j(t) u`` on flat slope j, and on a slanted one, with the distance
+    ``d = u - v(t)`` from the origin v of the loss, ``terms_j(t) - alpha_j(v) d + bend d^2 / 2``.
+    `terms` (n, K+1, 3) holds the coefficients of 1, t and t^2, `origin` (n, 2) those of v; both are
+    empty if the origin is not affine.
     """
 
     slope: Any
     corner: Any
     terms: Any
+    origin: Any
 
 
 class Coordinates(NamedTuple):

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 def empty_polylines(n: int, corners: int) -> PolylineRecords:
     slope = records(np.zeros((n, corners + 1), SLOPE))
     corner = records(np.zeros((n, corners), CORNER))
-    return PolylineRecords(slope, corner, np.zeros((0, corners + 1, 3)))
+    return PolylineRecords(slope, corner, np.zeros((0, corners + 1, 3)), np.zeros((0, 2)))
 
 
 def middle(values: Array) -> float:
@@ -86,14 +86,13 @@ def border_weight(problem: Problem, tol: Tolerances) -> float:
     return float(real[(real.size - 1) // 4]) / e if real.size and e > 0.0 else 1.0 / heaviest
 
 
-def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> Array:
-    """Return the coefficients of 1, t, t^2 in c_ij, shape (n, K+1, 3), where the loss on slope j is
-    ``L_i(u) = c_ij(t) - a_ij(t) u + bend_ij u^2 / 2``.
+def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> tuple[Array, Array]:
+    """Return `terms` and `origin` of `PolylineRecords`.
 
     Empty if the origin of the loss is not affine in t or crosses a corner, or without jumps.
     """
     polylines, n, k = problem.polylines, problem.gram.size, problem.polylines.corner0.shape[1]
-    nothing = np.zeros((0, k + 1, 3))
+    nothing = np.zeros((0, k + 1, 3)), np.zeros((0, 2))
     if start == stop or (problem.gram.semidefinite and not polylines.jump.any()):
         # Objectives are only needed at jumps.
         return nothing
@@ -104,21 +103,28 @@ def loss_terms(problem: Problem, start: float, stop: float, tol: Tolerances) -> 
     rows, real, known = np.arange(n), np.isfinite(polylines.slope0), np.isfinite(polylines.corner0)
     slope = np.where(real, polylines.slope0, 0.0), np.where(real, polylines.slope1, 0.0)
     corner = np.where(known, polylines.corner0, 0.0), np.where(known, polylines.corner1, 0.0)
-    bend = polylines.curvature
+    bend, origin = polylines.curvature, (const[:, None], rate[:, None])
+    if bend.any():
+        # Relative to the origin: the squares of corners far from 0 would cancel.
+        slope = slope[0] - bend * origin[0], slope[1] - bend * origin[1]
+        corner = (
+            np.where(known, corner[0] - origin[0], 0.0),
+            np.where(known, corner[1] - origin[1], 0.0),
+        )
     step = slope[0][:, 1:] - slope[0][:, :-1], slope[1][:, 1:] - slope[1][:, :-1]
     terms, change = np.zeros((n, k + 1, 3)), _product(step, corner)
-    base = _product((slope[0][rows, home], slope[1][rows, home]), (const, rate))
     if bend.any():
         curve = 0.5 * (bend[:, 1:] - bend[:, :-1])[:, :, None]
-        change, squares = (change, curve * _product(corner, corner))
-        base -= 0.5 * bend[rows, home][:, None] * _product((const, rate), (const, rate))
-        for j in range(k):
-            terms[:, j + 1] = terms[:, j] + change[:, j] - squares[:, j]
-    else:
-        np.cumsum(change, axis=1, out=terms[:, 1:])
+        change -= curve * _product(corner, corner)
+    np.cumsum(change, axis=1, out=terms[:, 1:])
     # (In place: with many coordinates this is the largest table of a trace.)
-    terms += (base - terms[rows, home])[:, None, :]
-    return terms
+    if bend.any():
+        terms -= terms[rows, home][:, None, :]
+        terms += (bend == 0.0)[:, :, None] * _product(slope, origin)
+    else:
+        base = _product((slope[0][rows, home], slope[1][rows, home]), (const, rate))
+        terms += (base - terms[rows, home])[:, None, :]
+    return terms, np.stack((const, rate), axis=1)
 
 
 def _origin_line(

@@ -87,12 +87,14 @@ def list_ties(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def distance(core, i, gap, high):  # type: ignore[no-untyped-def]
-    """Return an infinitesimal distance: the known one, or a new generic number."""
-    event = core.event
+    """Return an infinitesimal distance: the known one, or a new generic number times the usual
+    corner (on a slope) or the usual alpha (on a knot), so that no unit decides who is first."""
+    event, sizes = core.event, core.sizes
     if gap >= 0.0:
         return gap
     value = GOLDEN * (2 * i + high + 1) + PLASTIC * event.tie_order
-    return 0.5 + value - np.floor(value)
+    unit = sizes.height if core.coords.status[i].piece % 2 == 1 else sizes.size_scale
+    return (0.5 + value - np.floor(value)) * unit
 
 
 # ------------------------------------------------------------------ speeds

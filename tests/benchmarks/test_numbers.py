@@ -385,6 +385,11 @@ def test_comments_and_docstrings_leave_a_result_up_to_date(tmp_path, monkeypatch
     engine.write_text('def one():\n    """Return 1."""\n    return 1.0\n')
     assert not run_all.is_current(toy, commit)
     git("checkout", "-q", "homotopy")
+    command = tmp_path / "plugins" / "homotopy_plugins" / "cli" / "app.py"
+    command.parent.mkdir(parents=True)
+    command.write_text("")
+    git("add", ".")
+    assert run_all.is_current(toy, commit)
     (engine.parent / "table.json").write_text("{}")
     git("add", ".")
     assert not run_all.is_current(toy, commit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -107,3 +109,32 @@ def test_units_so_different_that_the_tracker_loses_its_way(seed):
     with pytest.raises(TraceError) as caught:
         Homotopy(hostile_problem(seed).model).trace()
     assert "no optimum exists" not in str(caught.value)
+
+
+def test_what_is_bounded_below_has_one_whatever_was_traced(monkeypatch):
+    """And the columns of the table are named, if they are what leaves Q too few digits."""
+    X = np.random.default_rng(0).standard_normal((8, 3)) + np.array([0.0, 1e9, 2e8])
+
+    class Squares(Toy):
+        bounded_below, unknown = True, "alpha"
+        given = X
+
+        def table(self):
+            return self.given
+
+    def pieces(t):
+        return Slope("plus", np.inf), Knot("0", 1.0 + t), Slope("minus", -np.inf)
+
+    monkeypatch.setattr(Tracker, "advance", lost)
+    with pytest.raises(TraceError) as caught:
+        Homotopy(Squares(X.T @ X, (0.0, 1.0), pieces)).trace()
+    said = str(caught.value)
+    assert "no optimum exists" not in said
+    assert "the objective is bounded below, so that an optimum exists" in said
+    assert re.search(r"column 1 of X is 1e\+09 away from 0, \d\.\de\+\d+ times its spread", said)
+    assert "(one of 2 such columns); subtract its mean from every row" in said
+    # Where the columns are near 0, or constant, they are not blamed.
+    for given in (X - X.mean(axis=0), np.outer(np.ones(8), [0.1, 1e12, 0.0])):
+        monkeypatch.setattr(Squares, "given", given)
+        with pytest.raises(TraceError, match=r"so that an optimum exists: (?!column)"):
+            Homotopy(Squares(X.T @ X, (0.0, 1.0), pieces)).trace()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -671,3 +673,16 @@ def test_sweeps_that_bring_nothing_have_stalled():
     assert not stalled([5.0] * 16, least=32)  # too early to tell
     assert stalled([5.0, 4.0] * 8, least=16)
     assert not stalled([5.0, 4.0] * 9, least=16)  # looked at when their number has doubled
+
+
+def test_a_step_along_which_rounding_is_all_that_moves_has_some_length():
+    """`at_zero` should be negative; where everything cancels, rounding decides its sign."""
+
+    class Flat(newton._Line):
+        def derivative(self, length):
+            return 0.5 * self.at_zero
+
+    nothing, tables = np.zeros(1), SimpleNamespace(tolerances=StartTolerances())
+    for at_zero in (1.0, 5e-324, 0.0, -1.0):
+        line = Flat(tables, nothing, nothing, nothing, 1.0, nothing, at_zero, 0.0)
+        assert np.isfinite(line.search())

@@ -170,6 +170,18 @@ def test_copies_opposites_multiples_and_zeros(way, intercept, seed):
         np.testing.assert_allclose(path.solution(inside)[:, :3], plain.solution(inside), atol=1e-8)
 
 
+@pytest.mark.parametrize("features", [1.0, 2.0**31])
+def test_the_unit_of_the_columns_decides_nothing(features):
+    """A span in the cap is short where columns are long: its jumps move all the same."""
+    rng = np.random.default_rng(190)
+    X = np.column_stack([np.full(17, 1e6), rng.standard_normal(17)])
+    y = 1.0 + rng.standard_normal(17)
+    model = CappedL1(features * X, y, cap=8e-7 / features, ridge=1e11 * features**2, path="cap")
+    path = certified(model)
+    assert len(path.jumps) == 1
+    assert path.traced[0] > 1.1 * path.traced[1] > 0.0
+
+
 def test_a_table_of_zeros_has_no_coefficient():
     path = certified(CappedL1(np.zeros((4, 2)), np.arange(4.0), cap=1.0, path="lam"))
     assert not np.any(path.solution(path.traced[1]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from homotopy import Homotopy
+from homotopy import Homotopy, TraceError
+from homotopy.tracing import verdict
 from homotopy.tracker import Tracker
 from homotopy_plugins import HingeRamp, LADRamp
 
@@ -65,3 +66,30 @@ def test_dozens_leave_their_knots_in_one_correction(counted, monkeypatch):
     assert left > 50
     assert refreshed == 2
     assert path.certify().ok
+
+
+def test_a_second_attempt_is_certified_as_a_whole(monkeypatch):
+    """Its own doubts may lie elsewhere than what the first attempt failed for."""
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((40, 3)), np.sign(rng.standard_normal(40))
+    asked: list[object] = []
+
+    def refused(path, stretches=None):
+        asked.append(stretches)
+        return False
+
+    monkeypatch.setattr(verdict, "holds", refused)
+    with pytest.raises(TraceError, match="cannot be proven"):
+        Homotopy(HingeRamp(X, y, C=1.0, kernel="rbf")).trace()
+    assert asked[-1] is None
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5])
+@pytest.mark.parametrize("apart", [1e-10, 1e-11, 1e-12, 1e-14])
+def test_a_response_beside_a_jump_by_more_than_rounding_is_not_on_it(apart, C):
+    """Opposite twins: u = apart * C for both, next to the jump at 0, where all of it is known."""
+    K = np.array([[1.0, 1.0 - apart], [1.0 - apart, 1.0]])
+    path = Homotopy(HingeRamp(K, [1, -1], C=C, kernel="precomputed")).trace()
+    certificate = path.certify()
+    assert certificate.ok, certificate
+    np.testing.assert_allclose(path.response(0.5), C * apart, rtol=0.02)

@@ -198,6 +198,72 @@ def test_a_limit_of_the_risk_tolerance_may_be_given() -> None:
     assert proven(loose).solution(1.0).sum() == pytest.approx(1.0)
 
 
+def test_the_end_of_largest_return_is_that_of_a_linear_program_by_hand() -> None:
+    """With weights up to a half it is half of each of the two best, whatever the unit."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        market = attrs.evolve(
+            random_market(seed, 6, upper=0.5),
+            covariance=np.cov(0.01 * rng.standard_normal((6, 60))),
+            mean=rng.standard_normal(6),
+        )
+        for factor in 2.0 ** np.array([-40, -26, -20, 0, 40]):
+            model = attrs.evolve(market, mean=factor * market.mean).model()
+            weights = proven(model).solution(model.span[0])
+            assert set(np.flatnonzero(weights > 1e-9)) == set(np.argsort(market.mean)[-2:])
+
+
+@pytest.mark.parametrize(("n", "groups", "upper"), [(6, 0, 0.5), (20, 3, 0.3)])
+def test_the_unit_of_the_returns_changes_nothing(n: int, groups: int, upper: float) -> None:
+    for seed in range(4):
+        market = random_market(seed, n, groups, upper)
+        one = proven(market.model())
+        for factor in 2.0 ** np.array([-40, -33, -27, -24, -20, -7, 7, 20, 40]):
+            scaled = proven(attrs.evolve(market, mean=factor * market.mean).model())
+            assert scaled.span[0] * factor == pytest.approx(one.span[0], rel=1e-12)
+            assert scaled.breakpoints.size == one.breakpoints.size
+            t = along(one)
+            assert np.abs(scaled.solution(t / factor) - one.solution(t)).max() <= 1e-12
+
+
+def test_the_unit_of_the_budget_changes_nothing() -> None:
+    for seed in range(4):
+        market = random_market(seed, 12, 2, 0.4)
+        one = proven(market.model())
+        t = along(one)
+        for factor in 2.0 ** np.array([-30, -20, 20, 30]):
+            model = EfficientFrontier(
+                market.mean, market.covariance, upper=0.4 * factor,
+                A=market.A, ubA=factor * market.high, budget=factor,
+            )  # fmt: skip
+            path = proven(model)
+            # A risk tolerance is in units of the weights.
+            assert path.span[0] == pytest.approx(factor * one.span[0], rel=1e-12)
+            assert path.breakpoints.size == one.breakpoints.size
+            assert np.abs(path.solution(t * factor) / factor - one.solution(t)).max() <= 1e-12
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-17, -1e-12, 1e-3])
+def test_a_budget_that_is_nothing_beside_what_is_sold_short(budget: float) -> None:
+    """The best is bought and the worst is sold, as far as the bounds go."""
+    market = random_market(2, 4)
+    model = EfficientFrontier(market.mean, market.covariance, lower=-1.0, budget=budget)
+    weights = proven(model).solution(model.span[0])
+    order = np.argsort(market.mean)
+    assert weights[order] == pytest.approx([-1.0, -1.0, 1.0, 1.0], abs=2e-3)
+    least = EfficientFrontier([0.0, 1.0], np.eye(2), lower=-INF, upper=0.0, budget=-2.0, most=1.0)
+    assert proven(least).solution(1.0) == pytest.approx([-1.5, -0.5])
+
+
+def test_a_return_that_all_assets_have_changes_nothing() -> None:
+    for seed in range(4):
+        market = random_market(seed, 12, 2, 0.4)
+        market = attrs.evolve(market, mean=np.round(market.mean * 2.0**20) / 2.0**20)
+        one = market.model()
+        same = attrs.evolve(market, mean=market.mean + 256.0).model()
+        assert same.span == one.span
+
+
 # ---------------------------------------------------------------------- bad input
 
 S2 = np.eye(2)

@@ -149,6 +149,57 @@ def test_a_precomputed_matrix_gives_the_path_of_its_kernel(kind, path, kernel):
         found.decision_function(new, t)
 
 
+def centred_kernel(seed, scale=1.0):
+    """The linear kernel of random rows, the first of them at the mean of all, double-centred."""
+    rng = np.random.default_rng([seed, 9])
+    n = int(rng.integers(5, 40))
+    X = rng.standard_normal((n, 2))
+    X[0] = X[1:].mean(axis=0)
+    centring = np.eye(n) - 1.0 / n
+    K = scale * centring @ (X @ X.T) @ centring
+    return 0.5 * (K + K.T), np.where(np.arange(n) % 2, 1.0, -1.0), X
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e12])
+def test_a_diagonal_below_0_by_rounding_is_0(scale):
+    """As in kernels that were centred, of a row at the mean of all rows."""
+    below = 0
+    for seed in range(30):
+        K, y, X = centred_kernel(seed, scale)
+        below += np.diagonal(K).min() < 0.0
+        for model in (HingeRamp, LADRamp):
+            path = Homotopy(model(K, y, C=1.0 / scale, kernel="precomputed")).trace()
+            assert path.certify().ok
+            linear = Homotopy(model(X - X.mean(axis=0), y, C=1.0, kernel="linear")).trace()
+            ends = linear.traced
+            found, expected = path.decision_function(K, ends[0]), linear.decision_function
+            np.testing.assert_allclose(found, expected(X - X.mean(axis=0), ends[0]), atol=1e-8)
+        intercept = HingeRamp(K, y, C=1.0 / scale, kernel="precomputed", fit_intercept=True)
+        assert Homotopy(intercept).trace().certify().ok
+    assert below > 5
+
+
+def test_only_rows_of_rounding_become_0():
+    """A diagonal entry is 0 where an eigenvalue of its size would do; what is beside it stays."""
+    K, y, _ = centred_kernel(0)
+    K[0], K[:, 0] = 0.0, 0.0
+    size = np.abs(K).max()
+    K[0, 0], K[0, 1], K[1, 0] = -1e-10 * size, 1e-10 * size, 1e-10 * size
+    kept = HingeRamp(K, y, C=1.0, kernel="precomputed").X
+    assert kept[0, 0] == 0.0
+    assert kept[0, 1] == kept[1, 0] == K[0, 1]
+    assert K[0, 0] < 0.0
+
+
+def test_a_diagonal_that_is_negative_is_refused():
+    K, y, _ = centred_kernel(0)
+    size = np.abs(K).max()
+    for short in (1e-7, 1e-3, 1.0):
+        K[0, 0] = -short * size
+        with pytest.raises(DataError, match="kernel matrix is indefinite"):
+            HingeRamp(K, y, C=1.0, kernel="precomputed")
+
+
 @pytest.mark.parametrize("kind", ["hinge", "lad"])
 def test_a_callable_kernel_is_its_values(kind):
     problem = case(kind, 35, 3, intercept=True, C=2.0)

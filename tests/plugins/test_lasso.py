@@ -12,9 +12,11 @@ from sklearn.linear_model import ElasticNet as CoordinateDescent
 from sklearn.linear_model import lars_path
 from toys import certified
 
-from homotopy import DataError, HomotopyError, ModelError
+from homotopy import DataError, Homotopy, HomotopyError, ModelError, TraceError
 from homotopy.testing import check_plugin
-from homotopy_plugins import ElasticNet, Lasso
+from homotopy.tracker import Failed, Tracker
+from homotopy.tracker.outcomes import Failure, Kind
+from homotopy_plugins import MCP, SCAD, CappedL1, ElasticNet, Lasso, TrendFilter
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((40, 12))
@@ -194,6 +196,44 @@ def test_a_column_far_from_zero_keeps_its_digits():
     centred = np.c_[X - X.mean(axis=0), year - year.mean()]
     lam, _, beta = lars_path(centred, Y - Y.mean(), method="lasso")
     np.testing.assert_allclose(path.solution(lam[:-1] * 40), beta.T[:-1], rtol=1e-6, atol=1e-8)
+
+
+def lost(tracker, listen=None):
+    """As a tracker ends that has lost its way."""
+    return Failed(Failure("no optimum exists beyond lam=1", Kind.NO_OPTIMUM), crossing=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [(Lasso, {}), (ElasticNet, {"ridge": 0.5}), (CappedL1, {"cap": 0.1}), (MCP, {}), (SCAD, {})],
+)
+def test_no_error_says_that_there_is_no_optimum(monkeypatch, kind, more):
+    """Squares and a penalty are never negative."""
+    monkeypatch.setattr(Tracker, "advance", lost)
+    with pytest.raises(TraceError, match="so that an optimum exists") as caught:
+        Homotopy(kind(X, Y, **more)).trace()
+    assert "no optimum exists" not in str(caught.value)
+    assert "away from 0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [Lasso, MCP, SCAD])
+def test_the_error_names_columns_far_from_0(monkeypatch, kind):
+    monkeypatch.setattr(Tracker, "advance", lost)
+    far = X + np.r_[np.zeros(10), 1e6, 1e6]
+    with pytest.raises(TraceError, match=r"column \d+ of X is 1e\+06 away from 0") as caught:
+        Homotopy(kind(far, Y)).trace()
+    assert "times its spread (one of 2 such columns)" in str(caught.value)
+    assert "or fit an intercept" in str(caught.value)
+    # Which then is no such column.
+    with pytest.raises(TraceError, match="so that an optimum exists") as caught:
+        Homotopy(kind(far, Y, fit_intercept=True)).trace()
+    assert "away from 0" not in str(caught.value)
+
+
+def test_no_error_of_a_trend_filter_says_so_either(monkeypatch):
+    monkeypatch.setattr(Tracker, "advance", lost)
+    with pytest.raises(TraceError, match="so that an optimum exists"):
+        Homotopy(TrendFilter(Y)).trace()
 
 
 @pytest.mark.parametrize(("kind", "more"), [(Lasso, {}), (ElasticNet, {"ridge": 0.5})])

@@ -284,6 +284,59 @@ def test_an_intercept_is_what_centring_does(kind, shape):
     assert np.allclose(f, X @ path.solution(t) + path.intercept(t), atol=1e-10)
 
 
+@pytest.mark.parametrize("offset", [1e5, 1e8, 2.0**40])
+@pytest.mark.parametrize("kind", [MCP, SCAD])
+def test_columns_far_from_0_keep_their_digits(kind, offset):
+    """Two opposite columns and a third: without their digits Q bends downwards along the sum."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, z = rng.integers(0, 2, 9) * 1.0, rng.integers(0, 3, 9) * 1.0
+        x[:2] = 0.0, 1.0
+        X, y = np.column_stack([x, 1.0 - x, z]), rng.integers(-8, 9, 9) / 4.0
+        options = {"fit_intercept": True, "standardize": True}
+        near = Homotopy(kind(X, y, **options)).trace()
+        far = Homotopy(kind(X + offset, y + offset, **options)).trace()
+        assert near.certify().ok
+        assert far.certify().ok
+        t = np.linspace(0.0, 1.0, 20) * near.traced[0]
+        assert far.traced[0] == pytest.approx(near.traced[0], rel=1e-12)
+        assert np.abs(far.solution(t) - near.solution(t)).max() <= 1e-9
+        intercept = far.intercept(t[5]) + float(offset * far.solution(t[5]).sum()) - offset
+        assert intercept == pytest.approx(near.intercept(t[5]), abs=1e-14 * offset + 1e-9)
+
+
+def test_a_column_that_varies_by_rounding_is_constant():
+    X, y = design(20, 3, 0.2, 0)
+    X[:, 1] = 0.3
+    X[::2, 1] = 0.1 + 0.2
+    path = Homotopy(MCP(X, y, fit_intercept=True)).trace()
+    assert path.certify().ok
+    assert not np.any(path.solution(np.linspace(*path.traced, 9))[:, 1])
+
+
+@pytest.mark.parametrize("repeated", [0, 1])
+@pytest.mark.parametrize("kind", [MCP, SCAD])
+def test_a_constant_target_needs_no_coefficient(kind, repeated):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((int(rng.integers(5, 30)), int(rng.integers(2, 60))))
+        X = np.hstack([X, X[:, :repeated]])
+        model = kind(X, np.full(len(X), 0.1), fit_intercept=True, standardize=True)
+        path = Homotopy(model).trace()
+        assert path.certify().ok
+        assert not np.any(path.solution(np.linspace(*path.traced, 5)))
+        assert path.intercept(0.5) == 0.1
+
+
+def test_a_target_without_correlations_needs_no_coefficient():
+    """Up to rounding, that is: as the lasso has it."""
+    X = np.array([[0.1, 0.3], [0.7, 0.2], [0.3, 0.9], [0.4, 0.6]])
+    y = np.linalg.svd(X)[0][:, 3]
+    path = Homotopy(MCP(X, y, standardize=True)).trace()
+    assert path.certify().ok
+    assert not np.any(path.solution(np.linspace(*path.traced, 5)))
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("kind", "shape"), SHAPES)
 def test_sparse_columns_give_the_same_path(kind, shape, intercept):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from problems import sample_points
@@ -88,3 +90,35 @@ def test_targets_far_from_zero_do_not_loosen_the_certificate():
     path = Homotopy(model).trace()
     assert path.certify().ok
     assert np.all(_largest_alphas(path)[0] <= 2.0 * 0.5 * (1.0 + 1e-6))
+
+
+def exact_objective(X, y, path, t, side):
+    """In rational numbers: ``1/2 |w|^2 + sum min(r^2, t^2) / 2`` for alpha and b of the path."""
+    alpha = [Fraction(v) for v in path.alpha(t, side).tolist()]
+    b, rows = (
+        Fraction(float(path.intercept(t, side))),
+        [[Fraction(v) for v in x] for x in X.tolist()],
+    )
+    w = [sum(a * x[k] for a, x in zip(alpha, rows, strict=True)) for k in range(X.shape[1])]
+    total = sum(v * v for v in w)
+    for x, target in zip(rows, y.tolist(), strict=True):
+        r = Fraction(target) - b - sum(v * z for v, z in zip(w, x, strict=True))
+        total += min(r * r, Fraction(t) ** 2)
+    return total / 2
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, 1e7])
+def test_the_fall_at_a_jump_keeps_its_digits_far_from_zero(offset):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-8, 9, (30, 2)) / 4.0
+    X -= X.mean(axis=0).round(2)
+    y = np.round(X @ [1.0, 2.0] + 0.3 * rng.standard_normal(30), 3) + offset
+    y[:5] += 8.0
+    model = TruncatedQuadratic(X, y, C=1.0, kernel="linear", fit_intercept=True, path="s")
+    path = Homotopy(model).trace()
+    assert path.certify().ok
+    assert path.jumps
+    for jump in path.jumps:
+        before, after = (exact_objective(X, y, path, jump.t, s) for s in ("before", "after"))
+        fall = jump.objective_before - jump.objective_after
+        assert fall == pytest.approx(float(before - after), rel=1e-6 if offset else 1e-11)

@@ -58,11 +58,12 @@ class Given(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The results: responses and their scales, the answers for each point, how far off coordinates
-    are that change piece at an unchanged point; and work space."""
+    """The results: responses, their scales and their rounding errors, the answers for each point,
+    how far off coordinates are that change piece at an unchanged point; and work space."""
 
     u: Any
     scale: Any
+    noise: Any
     answers: Any
     off_on_new_piece: Any
     spare: Any
@@ -82,6 +83,7 @@ class Point(NamedTuple):
     target: Any
     u: Any
     scale: Any
+    noise: Any
     spare: Any
     sums: Any
     how: Any
@@ -253,12 +255,16 @@ def _pass_seams(point, i, place, far, rounded):  # type: ignore[no-untyped-def]
 
 @njit(**INLINE)
 def _on_jump(point, i):  # type: ignore[no-untyped-def]
-    """Whether a coordinate is on a jump corner."""
+    """Whether a coordinate is on a jump corner: near it, and not beside it on the piece that it
+    names by more than rounding."""
     line, u, near = point.line, point.u[i], point.how.on_jump
+    p = np.int64(point.named[i])
     for j in range(line.jump.size):
         at = line.corner[j, i]
         if line.jump[j] and abs(u - at) <= near * max(point.scale[i], size(at)):
-            return True
+            inside = at - u if p <= 2 * j else u - at
+            if p & 1 or inside <= point.noise[i]:
+                return True
     return False
 
 
@@ -300,6 +306,7 @@ def _coordinates(point, rounded):  # type: ignore[no-untyped-def]
             piece = on.piece(line, p, u, i)
         whole, spare[ROOM, i], noise = _scales(point, i, piece, rounded)
         point.scale[i] = _apart(point, i, whole)
+        point.noise[i] = point.how.finest * rounded * spare[TERMS, i]
         for c in range(border.shape[1]):
             sums[NOISE, c] += noise * abs(border[i, c])
         if not easy:
@@ -412,6 +419,7 @@ def examine(given, found, settings):  # type: ignore[no-untyped-def]
             given.target[k],
             found.u[k],
             found.scale[k],
+            found.noise[k],
             found.spare,
             found.sums,
             how,

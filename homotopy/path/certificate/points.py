@@ -219,6 +219,7 @@ class Points:
         found = loops.Found(
             u=np.empty((count, n)),
             scale=np.empty((count, n)),
+            noise=np.full((count, n), np.inf),
             answers=np.zeros((count, 8)),
             off_on_new_piece=np.zeros(end),
             spare=np.empty((4, n)),
@@ -232,11 +233,15 @@ class Points:
         return cls(known, places, given, found, absolute)
 
     def _on_jumps(self, row: int) -> tuple[Array, Array, Bools]:
-        """Return the jump corners, one row each, the tolerance, and which coordinates are within
-        it."""
-        at = self.given.corners[row, self.known.declared.jump]
+        """Return the jump corners, one row each, the tolerance, and which coordinates are on them:
+        within it, and not beside the corner on the piece that they name by more than rounding."""
+        j, piece = np.flatnonzero(self.known.declared.jump), self.given.named[self.given.fresh[row]]
+        at = self.given.corners[row, j]
         near = self.known.tolerances.on_jump * np.maximum(self.found.scale[row], size(at))
-        return at, near, np.asarray(np.abs(self.found.u[row] - at) <= near)
+        beyond = self.found.u[row] - at
+        inside = np.where(piece <= 2 * j[:, None], -beyond, beyond)
+        beside = (piece % 2 == 0) & (inside > self.found.noise[row])
+        return at, near, np.asarray((np.abs(beyond) <= near) & ~beside)
 
     def on_jump_since(self, row: int, other: Points, before: int) -> Bools:
         """Return which coordinates are on a jump with a height both here and at row `before` of

@@ -379,4 +379,20 @@ def _checked_kernel_matrix(K: Any, name: str) -> Array:
         K = K.toarray()
     if K.shape[0] != K.shape[1]:
         raise DataError(f"{name}: a precomputed kernel must be square, got shape {K.shape}")
-    return _check_definite(_check_symmetric(K, name), name)
+    return _without_null_rows(check_definite(K, name))
+
+
+def _without_null_rows(K: Array) -> Array:
+    """K with 0 for diagonal entries that are below 0 by no more than eigenvalues may be, and for
+    the rest of their rows where that is rounding too.
+
+    In a centred kernel a row at the mean of all rows has ``K(x, x) = -1e-17``; as K is
+    semidefinite, all of such a row is 0.
+    """
+    size, diagonal = float(np.abs(K).max()), np.diagonal(K)
+    below = (diagonal < 0.0) & (diagonal >= -INDEFINITE * size)
+    if np.any(below):
+        null = below & (np.abs(K).max(axis=1) <= ROUNDED * size)
+        K[null], K[:, null] = 0.0, 0.0
+        K[below, below] = 0.0
+    return K

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -195,21 +196,18 @@ class EfficientFrontier(LossModel):
 
     def _whole_frontier(self) -> float:
         """A risk tolerance at which the return is as large as it can be."""
-        found = self._largest_return()
-        spread = float(np.ptp(self.mean)) or 1.0
+        best = self._largest_return()
+        gain, spread = self._gains()
         # By so much the return falls with a weight that leaves its bound, and the gradient of the
         # variance must not outweigh it.
-        fall = np.abs(np.concatenate([found.lower.marginals, found.upper.marginals]))
-        fall = fall[fall > TIED * spread]
-        size = 2.0 * float(np.ptp(self.covariance @ found.x)) or float(
-            np.abs(self.covariance).max()
-        )
+        fall = best.fall[best.fall > TIED * spread]
+        size = 2.0 * float(np.ptp(self.covariance @ best.x)) or float(np.abs(self.covariance).max())
         t = (size or 1.0) / float(fall.min(initial=spread))
         path: Path | None = None
         for _ in range(RAISES):
             self.span = (t, t)
             path = Homotopy(self).trace(start=None if path is None else (path, path.traced[0]))
-            short = -float(found.fun) - float(self.mean @ path.solution(t))
+            short = float(gain @ (best.x - path.solution(t)))
             if short <= TIED * spread:
                 return t
             t *= RAISE
@@ -218,15 +216,28 @@ class EfficientFrontier(LossModel):
             f"{short:.3g} short of the largest; make nearly tied means equal, or say `most`"
         )
 
-    def _largest_return(self) -> Any:
-        """The linear program of the largest return; refuse bounds that no portfolio keeps."""
-        name = type(self).__name__
-        below, above = np.isfinite(self.ubA), np.isfinite(self.lbA)
+    def _gains(self) -> tuple[Array, float]:
+        """By how much each mean return exceeds the least, and the largest of these (1 if all are
+        equal).  As weights sum to the budget, only such differences matter."""
+        gain = self.mean - self.mean.min()
+        return gain, float(gain.max()) or 1.0
+
+    def _largest_return(self) -> _Best:
+        """The linear program of the largest return; refuse bounds that no portfolio keeps.
+
+        The tolerances of its solver are absolute numbers, so that it is solved without units:
+        returns in parts of their spread, weights in parts of `_unit`, rows of A of size 1.
+        """
+        name, (gain, spread), unit = type(self).__name__, self._gains(), self._unit()
+        size = np.abs(self.A).max(axis=1)
+        rows = self.A / np.where(size > 0.0, size, 1.0)[:, None]
+        low, high = (side / np.where(size > 0.0, size, 1.0) / unit for side in (self.lbA, self.ubA))
+        below, above = np.isfinite(high), np.isfinite(low)
         found = linprog(
-            -self.mean,
-            A_ub=np.vstack([self.A[below], -self.A[above]]),
-            b_ub=np.concatenate([self.ubA[below], -self.lbA[above]]),
-            bounds=np.column_stack([self.lower, self.upper]),
+            -gain / spread,
+            A_ub=np.vstack([rows[below], -rows[above]]),
+            b_ub=np.concatenate([high[below], -low[above]]),
+            bounds=np.column_stack([self.lower, self.upper]) / unit,
         )
         if found.status == 2:
             raise DataError(
@@ -238,7 +249,25 @@ class EfficientFrontier(LossModel):
             )
         if found.status:
             raise ModelError(f"{name}: the largest return was not found: {found.message}")
-        return found
+        multipliers = np.concatenate([found.lower.marginals, found.upper.marginals])
+        return _Best(x=unit * found.x, fall=spread * np.abs(multipliers))
+
+    def _unit(self) -> float:
+        """The size of the weights: the budget, or that of the bounds where assets can be sold
+        short for others."""
+        sizes = [np.abs(side[np.isfinite(side)]) for side in (self.lower, self.upper)]
+        short = min(float(side.max()) if side.size else np.inf for side in sizes)
+        unit = max(abs(float(self.lbA[0])), short if np.isfinite(short) else 0.0)
+        return unit or 1.0
+
+
+@attrs.frozen(eq=False)
+class _Best:
+    """A portfolio of largest return, and by how much the return falls with each weight that leaves
+    its lower or its upper bound."""
+
+    x: Array
+    fall: Array
 
 
 # ---------------------------------------------------------------------- input

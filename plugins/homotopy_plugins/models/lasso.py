@@ -24,14 +24,17 @@ from scipy.optimize import lsq_linear
 
 from homotopy import DenseGram, Gram, Jump, Knot, LinearGram, ModelError, Slope
 from homotopy_plugins.kernels.checks import finite, flag
-from homotopy_plugins.models.least_squares import LeastSquares, column_squares, ridge_weight
+from homotopy_plugins.models.least_squares import (
+    ROUNDED,
+    LeastSquares,
+    column_squares,
+    ridge_weight,
+)
 
 __all__ = ["ElasticNet", "Lasso", "l1_pieces", "l1_span"]
 
 Array = npt.NDArray[np.float64]
 
-# A correlation with the residual below this fraction of its terms is rounding.
-ROUNDED = 1e-13
 # No intercept has this size, in parts of y.
 NEVER = 1e6
 # A column that reaches this many times less far than another cannot be told from 0.

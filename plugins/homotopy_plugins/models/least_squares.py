@@ -21,9 +21,21 @@ from homotopy_plugins.kernels.checks import (
     flag,
 )
 
-__all__ = ["LeastSquares", "checked_vector", "column_squares", "not_negative", "ridge_weight"]
+__all__ = [
+    "ROUNDED",
+    "LeastSquares",
+    "checked_vector",
+    "column_squares",
+    "middles",
+    "moved",
+    "not_negative",
+    "ridge_weight",
+]
 
 Array = npt.NDArray[np.float64]
+
+# A correlation with the target, or a residual, below this fraction of its terms is rounding.
+ROUNDED = 1e-13
 
 
 class LeastSquares(Predictor):
@@ -49,6 +61,8 @@ class LeastSquares(Predictor):
 
     parameter = "lam"
     validation_loss = "squared"
+    # A sum of squares and a penalty are never negative.
+    bounded_below = True
 
     def __init__(
         self, X: Any, y: npt.ArrayLike, *, weights: npt.ArrayLike | None, fit_intercept: bool
@@ -61,11 +75,8 @@ class LeastSquares(Predictor):
         self.fit_intercept = flag(fit_intercept, "fit_intercept", name)
         self.centre, self.level = np.zeros(rows.shape[1]), 0.0
         if self.fit_intercept:
-            self.level = float(_middle(target[:, None])[0])
-            if not sp.issparse(rows):
-                self.centre = _middle(rows)
-                rows = rows - self.centre
-        self.X, self.y = rows, target - self.level
+            self.centre, self.level = middles(rows, target)
+        self.X, self.y = moved(rows, self.centre), target - self.level
         _check_range(self.X, self.y, name)
 
     @abstractmethod
@@ -75,6 +86,10 @@ class LeastSquares(Predictor):
     @abstractmethod
     def shifted_intercept(self, alpha: Array) -> Any:
         """The intercept at `centre`, less `level`, likewise."""
+
+    def table(self) -> Any:
+        """X, whose columns are the coordinates."""
+        return self.X
 
     def solution(self, t: float, alpha: Array, b: Array) -> Array:
         """beta."""
@@ -141,6 +156,18 @@ def _penalty_weights(weights: npt.ArrayLike | None, p: int, name: str) -> Array:
             "ordinary least squares is the whole answer"
         )
     return vector
+
+
+def middles(X: Any, y: Array) -> tuple[Array, float]:
+    """Where to move the origin of the columns and of y, without losing a digit, if there is an
+    intercept: to the value nearest to the mean of each.  A sparse X stays where it is."""
+    centre = np.zeros(X.shape[1]) if sp.issparse(X) else _middle(X)
+    return centre, float(_middle(y[:, None])[0])
+
+
+def moved(X: Any, centre: Array) -> Any:
+    """X with its origin at `centre`."""
+    return X - centre if np.any(centre) else X
 
 
 def _middle(X: Array) -> Array:

@@ -38,6 +38,7 @@ from homotopy_plugins.kernels.checks import (
     positive,
 )
 from homotopy_plugins.models.lasso import l1_span
+from homotopy_plugins.models.least_squares import ROUNDED, middles, moved
 
 __all__ = ["MCP", "SCAD"]
 
@@ -48,12 +49,15 @@ Index = npt.NDArray[np.int64]
 WHOLE = 2000
 # A column whose mean square is below this fraction of 1 / concavity loses its digits beside it.
 LEAST = 1e-6
-# What centring leaves of a constant column, as a fraction of its mean square.
-CONSTANT = 1e-24
+# A column whose spread is below 1e-14 of its values (some 45 roundings of them) is constant.
+CONSTANT = 1e-28
 
 
 class ConcavePenalty(Predictor):
     """What MCP and SCAD share.
+
+    With an intercept the columns of a dense X and y are shifted as in `LeastSquares`, and what is
+    left has its mean subtracted wherever products are formed.
 
     Parameters
     ----------
@@ -70,6 +74,12 @@ class ConcavePenalty(Predictor):
         Whether the penalty is that of ``s_j beta_j``, with s_j the root mean square of column j
         (beside its mean where there is an intercept), so that scaling a column changes nothing.
 
+    Attributes
+    ----------
+    X, y : (n, p), (n,)
+        The data, shifted by `centre` and `level`; their means are then `mean` and `mean_target`
+        (0 without an intercept).
+
     Notes
     -----
     ``path.solution(lam)`` is beta, ``path.objective(lam)`` the objective above.
@@ -77,6 +87,8 @@ class ConcavePenalty(Predictor):
 
     parameter = "lam"
     unknown = "alpha"
+    # A sum of squares and a penalty are never negative.
+    bounded_below = True
 
     def __init__(
         self,
@@ -96,28 +108,42 @@ class ConcavePenalty(Predictor):
         target = checked_targets(y, n, name)
         self.fit_intercept = flag(fit_intercept, "fit_intercept", name)
         self.weights = _penalty_weights(weights, p, name)
-        self.X, self.y, self.concavity = rows, target, concavity
-        self.centre = np.asarray(rows.mean(axis=0)).ravel() if self.fit_intercept else np.zeros(p)
-        self.middle = float(target.mean()) if self.fit_intercept else 0.0
+        self.concavity = concavity
+        self._place(rows, target)
         squares = self._mean_squares()
         live = squares > 0.0
         root = np.sqrt(np.where(live, squares, 1.0))
         # A column that says nothing is none: its alpha stays 0.
         self.scale = live / root if flag(standardize, "standardize", name) else live * 1.0
         self._check_scale(squares * self.scale**2, name)
-        self.q = self._correlations(target - self.middle) / n
+        around = self.y - self.mean_target
+        self.q = self._correlations(around) / n
+        size = np.sqrt(squares * np.mean(around**2)) * self.scale
+        self.q[np.abs(self.q) <= ROUNDED * size] = 0.0
         largest = float(np.max(np.abs(self.q) / self.weights))
         self.span = l1_span(largest, lam, fraction, name)
         self.gram = self._build_gram()
 
+    def _place(self, rows: Any, target: Array) -> None:
+        """Set X, y and what is subtracted from them: first values of theirs, which is exact, then
+        the means of what is left."""
+        self.centre, self.level = np.zeros(rows.shape[1]), 0.0
+        self.mean, self.mean_target = np.zeros(rows.shape[1]), 0.0
+        if self.fit_intercept:
+            self.centre, self.level = middles(rows, target)
+        self.X, self.y = moved(rows, self.centre), target - self.level
+        if self.fit_intercept:
+            self.mean = np.asarray(self.X.mean(axis=0)).ravel()
+            self.mean_target = float(self.y.mean())
+
     def _mean_squares(self) -> Array:
-        """The mean square of each column beside its centre, 0 where only rounding is left."""
+        """The mean square of each column beside its mean, 0 where only rounding is left."""
         if sp.issparse(self.X):
             whole = np.asarray(self.X.multiply(self.X).mean(axis=0)).ravel()
-            squares = whole - self.centre**2
+            squares = whole - self.mean**2
             return np.where(squares > 1e-12 * whole, squares, 0.0)
-        squares = np.mean((self.X - self.centre) ** 2, axis=0)
-        return np.where(squares > CONSTANT * self.centre**2, squares, 0.0)
+        squares = np.mean((self.X - self.mean) ** 2, axis=0)
+        return np.where(squares > CONSTANT * (self.centre + self.mean) ** 2, squares, 0.0)
 
     def _check_scale(self, squares: Array, name: str) -> None:
         small = np.flatnonzero((squares > 0.0) & (squares * self.concavity < LEAST))
@@ -134,8 +160,8 @@ class ConcavePenalty(Predictor):
         product = np.asarray(self.X.T @ columns)
         total = columns.sum(axis=0)
         if columns.ndim == 1:
-            return np.asarray(self.scale * (product - self.centre * total))
-        return np.asarray(self.scale[:, None] * (product - np.outer(self.centre, total)))
+            return np.asarray(self.scale * (product - self.mean * total))
+        return np.asarray(self.scale[:, None] * (product - np.outer(self.mean, total)))
 
     def _build_gram(self) -> Gram:
         n, p = self.X.shape
@@ -144,7 +170,7 @@ class ConcavePenalty(Predictor):
         def columns(index: Index) -> Array:
             some = self.X[:, index]
             dense = some.toarray() if sp.issparse(some) else np.array(some)
-            block = self._correlations((dense - self.centre[index]) * self.scale[index]).T / n
+            block = self._correlations((dense - self.mean[index]) * self.scale[index]).T / n
             block[np.arange(index.size), index] -= shift
             return np.asarray(block)
 
@@ -162,11 +188,15 @@ class ConcavePenalty(Predictor):
     def initial_guess(self) -> Array:
         return np.zeros(self.q.size)
 
+    def table(self) -> Any:
+        """X, whose columns are the coordinates."""
+        return self.X
+
     def solution(self, t: float, alpha: Array, b: Array) -> Array:
         return alpha * self.scale
 
     def objective_constant(self, t: float) -> float:
-        return 0.5 * float(np.mean((self.y - self.middle) ** 2))
+        return 0.5 * float(np.mean((self.y - self.mean_target) ** 2))
 
     def decision_function(self, X: Any, alpha: Array, intercept: Any) -> Array:
         """``X beta + intercept``."""
@@ -178,7 +208,8 @@ class ConcavePenalty(Predictor):
         return np.asarray(rows @ (alpha * self.scale) + intercept)
 
     def intercept(self, alpha: Array, b: Array) -> float:
-        return self.middle - float(self.centre @ (alpha * self.scale))
+        beta = alpha * self.scale
+        return self.level + self.mean_target - float((self.centre + self.mean) @ beta)
 
 
 class MCP(ConcavePenalty):

@@ -70,6 +70,8 @@ class TrendFilter(Predictor):
 
     parameter = "lam"
     unknown = "alpha"
+    # A sum of squares and a penalty are never negative.
+    bounded_below = True
     validation_loss = "squared"
 
     def __init__(
