@@ -359,7 +359,7 @@ def test_a_limit_at_the_ends_and_below_everything():
     assert (steps.latest(5.0).t, steps.latest(5.0).side) == (2.0, "after")
     assert (steps.earliest(0.5).t, steps.earliest(0.5).side) == (0.0, "after")
     assert steps.latest(0.5).t == 0.5
-    with pytest.raises(PathError, match="never falls to -1; its least value is 0"):
+    with pytest.raises(PathError, match="never falls to -1; its minimum is 0"):
         steps.earliest(-1.0)
     with pytest.raises(PathError, match="never falls to nan"):
         steps.latest(np.nan)
