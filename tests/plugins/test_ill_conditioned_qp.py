@@ -177,3 +177,43 @@ def test_a_form_that_hardly_bends(tiny: float) -> None:
         assert x.min() >= -slack
         assert x.max() <= 1.0 + slack
         assert (A @ x).max() <= 1.0 + slack
+
+
+# ---------------------------------------------------------------------- forces that dwarf Hx
+
+
+def separable_error(curves: Array, g: Array, low: Array, high: Array) -> float:
+    """How far the path of a box program with diagonal H is from clip(-g / H), in widths of the box,
+    beyond what the rounding of g(t) explains."""
+    path = Homotopy(ParametricQP(np.diag(curves), tuple(g), lb=low, ub=high)).trace()
+    assert path.certify().ok
+    worst = 0.0
+    for t in [*PLACES.tolist(), *path.breakpoints.tolist()]:
+        force, rounding = (1.0 - t) * g[0] + t * g[1], 1e-14 * np.abs(g).max(axis=0)
+        ends = [np.clip(-(force + off) / curves, low, high) for off in (rounding, -rounding)]
+        x = path.solution(t)
+        off = np.maximum(np.maximum(ends[0] - x, x - ends[1]), 0.0)
+        worst = max(worst, float((off / (high - low)).max()))
+    return worst
+
+
+@pytest.mark.parametrize("force", [2e6, 1e7, 1e9, 1e11, 1e13])
+def test_forces_that_dwarf_the_curvatures(force: float) -> None:
+    """Directions that only a hardly bent piece supports keep that support, however small it is
+    beside that of a bound: x moves through its box within a tiny part of the span."""
+    g = force * np.array([[-1.0, 0.0], [-2.0, 2.0]])
+    low, high = np.array([0.0, -0.2]), np.array([3.0, 3.0])
+    assert separable_error(np.array([1e-6, 1.0]), g, low, high) <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("curves", "force"), [((1.0, 1e-6), 1e6), ((1.0, 1e-6), 1e7), ((1.0, 1e-4), 1e7)]
+)
+def test_boxes_with_curvatures_small_beside_the_forces(
+    curves: tuple[float, ...], force: float
+) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        H, g = rng.choice(curves, 6), force * rng.normal(size=(2, 6))
+        low, high = -rng.random(6), rng.random(6)
+        assert separable_error(H, g, low, high) <= 1e-12
