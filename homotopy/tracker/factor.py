@@ -86,11 +86,11 @@ def rotate(half, row, size, position, work):  # type: ignore[no-untyped-def]
 
 
 @njit(**SUM)
-def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
+def eliminate_border(schur, column):  # type: ignore[no-untyped-def]
     """Solve ``schur x = column.imbalance``, with x in ``column.rate``; return the rank.
 
-    Eliminate the largest pivot first (``column.order``).  Columns with pivots below `least` have no
-    support: their x is 0, and the remainder stays in ``column.imbalance``.
+    Eliminate the largest pivot first (``column.order``).  Columns with pivots up to
+    ``column.support`` have none: their x is 0, and the remainder stays in ``column.imbalance``.
     """
     m = column.size
     for c in range(m):
@@ -98,15 +98,15 @@ def eliminate_border(schur, column, least):  # type: ignore[no-untyped-def]
         column[c].rate = 0.0
     rank = 0
     while rank < m:
-        best = rank
-        for q in range(rank + 1, m):
+        best, most = -1, 0.0
+        for q in range(rank, m):
             p = column[q].order
-            if schur[p, p] > schur[column[best].order, column[best].order]:
-                best = q
+            if schur[p, p] > column[p].support and schur[p, p] > most:
+                best, most = q, schur[p, p]
+        if best < 0:
+            break
         p = column[best].order
         column[best].order, column[rank].order = column[rank].order, p
-        if not schur[p, p] > least:
-            break
         rank += 1
         for q in range(rank, m):
             r = column[q].order

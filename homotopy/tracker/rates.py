@@ -92,8 +92,11 @@ def finish(core, x, out):  # type: ignore[no-untyped-def]
         own = 0.0
         for c in range(m):
             own = max(own, active.schur[c, c])
-        least = tol.border_support * min(1.0 / fixed.rho, own)
-        rank = eliminate_border(active.schur, active.column, least)
+        for c in range(m):
+            # A column that only hardly bent pieces support has a small pivot, but an exact one.
+            most = active.schur[c, c] if fixed.slanted else own
+            active.column[c].support = tol.border_support * min(1.0 / fixed.rho, most)
+        rank = eliminate_border(active.schur, active.column)
     result, right = out[:size], x[:size]
     for k in range(result.size):
         result[k] = right[k]

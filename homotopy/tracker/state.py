@@ -133,6 +133,7 @@ most         real   their largest size on the whole span
 off          real   the error of the equation, if known
 allowed      real   the error allowed
 dropped      real   the error caused by alphas that left their knots
+support      real   a pivot no larger has lost its support
 order        whole  the order in which columns are eliminated
 """)
 # One linear piece of the path; `active` and `log` say where its entries end in the record.

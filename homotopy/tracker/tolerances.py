@@ -124,7 +124,8 @@ class Independence:
         Such a distance counts if alpha can move other responses along it by this many corner
         tolerances.
     border_support : float
-        Pivots of the border's Schur complement below this fraction have lost their support.
+        Pivots of the border's Schur complement below this fraction have lost their support: of the
+        largest entry, or, if there are slanted pieces, of the entry of their own column.
     small_weight : float
         A weight in a null direction below this fraction of the largest is rounding.
     held : float

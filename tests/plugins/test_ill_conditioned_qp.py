@@ -5,6 +5,7 @@ The check uses the program as drawn and `Path.solution` alone, in arithmetic of 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import attrs
@@ -12,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from homotopy import Homotopy, LossModel, TraceError
+from homotopy import DataError, Homotopy, LossModel, TraceError
 from homotopy.path import Path
 from homotopy_plugins import ParametricQP
-from homotopy_plugins.programs import places
+from homotopy_plugins.programs import is_definite, places
+from homotopy_plugins.programs.exact import FEW
 from homotopy_plugins.programs.places import FAR
 
 Array = npt.NDArray[np.float64]
@@ -177,3 +179,105 @@ def test_a_form_that_hardly_bends(tiny: float) -> None:
         assert x.min() >= -slack
         assert x.max() <= 1.0 + slack
         assert (A @ x).max() <= 1.0 + slack
+
+
+# ---------------------------------------------------------------------- forces that dwarf Hx
+
+
+def separable_error(curves: Array, g: Array, low: Array, high: Array) -> float:
+    """How far the path of a box program with diagonal H is from clip(-g / H), in widths of the box,
+    beyond what the rounding of g(t) explains."""
+    path = Homotopy(ParametricQP(np.diag(curves), tuple(g), lb=low, ub=high)).trace()
+    assert path.certify().ok
+    worst = 0.0
+    for t in [*PLACES.tolist(), *path.breakpoints.tolist()]:
+        force, rounding = (1.0 - t) * g[0] + t * g[1], 1e-14 * np.abs(g).max(axis=0)
+        ends = [np.clip(-(force + off) / curves, low, high) for off in (rounding, -rounding)]
+        x = path.solution(t)
+        off = np.maximum(np.maximum(ends[0] - x, x - ends[1]), 0.0)
+        worst = max(worst, float((off / (high - low)).max()))
+    return worst
+
+
+@pytest.mark.parametrize("force", [2e6, 1e7, 1e9, 1e11, 1e13])
+def test_forces_that_dwarf_the_curvatures(force: float) -> None:
+    """Directions that only a hardly bent piece supports keep that support, however small it is
+    beside that of a bound: x moves through its box within a tiny part of the span."""
+    g = force * np.array([[-1.0, 0.0], [-2.0, 2.0]])
+    low, high = np.array([0.0, -0.2]), np.array([3.0, 3.0])
+    assert separable_error(np.array([1e-6, 1.0]), g, low, high) <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("curves", "force"), [((1.0, 1e-6), 1e6), ((1.0, 1e-6), 1e7), ((1.0, 1e-4), 1e7)]
+)
+def test_boxes_with_curvatures_small_beside_the_forces(
+    curves: tuple[float, ...], force: float
+) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        H, g = rng.choice(curves, 6), force * rng.normal(size=(2, 6))
+        low, high = -rng.random(6), rng.random(6)
+        assert separable_error(H, g, low, high) <= 1e-12
+
+
+# ---------------------------------------------------------------------- curvature or none
+
+
+def conditioned(seed: int, decades: float, n: int = 8) -> tuple[Array, Array]:
+    """H with eigenvalues from 10^-decades to 10^decades, and g at both ends."""
+    rng = np.random.default_rng([seed, 9])
+    turn = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    H = (turn * 10.0 ** np.linspace(-decades, decades, n)) @ turn.T
+    return 0.5 * (H + H.T), rng.normal(size=(2, n))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_definite_form_of_condition_1e13_has_an_optimum(seed: int) -> None:
+    H, g = conditioned(seed, 6.5)
+    assert is_definite(H)
+    path = Homotopy(ParametricQP(H, tuple(g))).trace()
+    assert path.certify().ok
+    for t in (0.0, 0.5, 1.0):
+        x, force = path.solution(t), (1.0 - t) * g[0] + t * g[1]
+        left = [
+            abs(sum(Fraction(a) * Fraction(b) for a, b in zip(row, x, strict=True)) + Fraction(f))
+            for row, f in zip(H.tolist(), force.tolist(), strict=True)
+        ]
+        terms = np.abs(H) @ np.abs(x) + np.abs(force)
+        assert max(np.array([float(v) for v in left]) / terms) <= 1e-13
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curvature_lost_in_rounding_is_not_called_none(seed: int) -> None:
+    H, g = conditioned(seed, 7.5)
+    assert is_definite(H)
+    with pytest.raises(
+        DataError, match=r"cannot be told from none in 16 digits \(x\[\d\] moves most"
+    ):
+        ParametricQP(H, tuple(g))
+    path = Homotopy(ParametricQP(H, tuple(g), lb=-1.0, ub=1.0)).trace()
+    assert path.certify().ok
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 40])
+def test_a_form_without_curvature_somewhere_is_still_flat_there(n: int) -> None:
+    rng = np.random.default_rng(n)
+    F = rng.integers(-3, 4, size=(n - 1, n)).astype(float)
+    H = F.T @ F
+    flat = np.linalg.svd(F)[2][-1]
+    model = ParametricQP(H, (np.zeros(n), F.T @ rng.normal(size=n - 1)))
+    assert np.sum(model._made.curves[0] == 0.0) >= 1
+    assert Homotopy(model).trace().certify().ok
+    words = "unbounded at t=0" if n <= FEW else "cannot be told from none"
+    with pytest.raises(DataError, match=words):
+        ParametricQP(H, flat)
+    with pytest.raises(DataError, match="unbounded at t=0"):
+        ParametricQP(np.zeros((n, n)), flat)
+
+
+def test_what_is_definite_in_exact_arithmetic() -> None:
+    assert is_definite(np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]]))
+    assert not is_definite(np.ones((2, 2)))
+    assert not is_definite(np.array([[1.0, 1.0], [1.0, 1.0 - 2.0**-52]]))
+    assert not is_definite(np.eye(FEW + 1))

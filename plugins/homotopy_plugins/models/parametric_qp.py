@@ -61,10 +61,12 @@ from homotopy_plugins.programs import (
     bounds_of,
     crossed_bounds,
     finite,
+    is_definite,
     last_bounded,
     last_feasible,
     lengths,
     line,
+    may_bend,
     places_ahead,
 )
 
@@ -221,6 +223,12 @@ class ParametricQP(LossModel):
         if np.any(falls):
             along = shape.loose[:, int(np.argmax(falls.any(axis=0)))] / shape.unit
             j = int(np.argmax(np.abs(along)))
+            if may_bend(self.H, along):
+                raise DataError(
+                    f"{name}: no optimum can be computed {_from(falls)}: g falls along a direction "
+                    "that no bound meets, and the curvature of H there cannot be told from none in "
+                    f"16 digits (x[{j}] moves most on it); add bounds, or a little to H"
+                )
             raise DataError(
                 f"{name}: unbounded {_from(falls)}: g falls along a direction that H does not bend "
                 f"and no bound meets (x[{j}] moves most on it); add bounds, or a little to H"
@@ -451,6 +459,8 @@ class ParametricQP(LossModel):
                 named = [*named[: NAMED - 1], f"{len(named) - NAMED + 1} more"]
             listed = f"{', '.join(named[:-1])} and {named[-1]}"
             return f"infeasible {place}: {listed} contradict each other"
+        if is_definite(self.H):
+            return None
         if last_bounded(self.H, self._vectors["g"], rows, *self._bounds()) <= t + NEARBY:
             return f"unbounded {place}: the objective falls for ever; add bounds, or a little to H"
         return None

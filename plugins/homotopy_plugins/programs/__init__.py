@@ -2,6 +2,7 @@
 have an optimum.
 """
 
+from homotopy_plugins.programs.exact import is_definite, may_bend
 from homotopy_plugins.programs.feasibility import last_bounded, last_feasible
 from homotopy_plugins.programs.places import (
     MISSING,
@@ -26,9 +27,11 @@ __all__ = [
     "bounds_of",
     "crossed_bounds",
     "finite",
+    "is_definite",
     "last_bounded",
     "last_feasible",
     "lengths",
     "line",
+    "may_bend",
     "places_ahead",
 ]

@@ -15,9 +15,9 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# In variables scaled to a diagonal of ones: curvature below the first number is none, and pivots
-# above the second leave no doubt.
-FLAT, STEEP = 1e-12, 1e-4
+# In variables scaled to a diagonal of ones: curvature below the first number, times how many there
+# are, cannot be told from none, and pivots above the second leave no doubt.
+FLAT, STEEP = 16.0 * float(np.finfo(np.float64).eps), 1e-4
 # Equations and directions that differ from a combination of others by no more are the same.
 DEPENDENT = 1e-11
 # What sums leave of their terms where they should be 0.
@@ -179,7 +179,7 @@ def curves_of(bend: Array, usual: float, name: str) -> tuple[Array, Array]:
             f"{name}: H is not positive semidefinite (scaled to a diagonal of ones it has the "
             f"curvature {values[0]:.3g}): the program is not convex"
         )
-    return np.where(values > FLAT * max(most, usual), values, 0.0), vectors
+    return np.where(values > values.size * FLAT * max(most, usual), values, 0.0), vectors
 
 
 def met_by(rows: Array, null: Array) -> tuple[Array, Array]:
