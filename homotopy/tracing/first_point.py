@@ -221,8 +221,9 @@ class FirstPoint:
                 # The responses cancel to rounding errors, which are 0 on the scale of the corners.
                 return stop, stop
             raise TraceError(
-                f"from {start:.9g} to {stop:.9g} the jumps move by {length * fastest:.2g}, less "
-                f"than the rounding error of the responses, {blur:.2g}"
+                f"the span from {start:.9g} to {stop:.9g}, along which jumps move by "
+                f"{length * fastest:.2g}, is shorter than the rounding error of the responses, "
+                f"{blur:.2g}"
             )
         lines.check(start, stop)
         return start, stop
