@@ -39,6 +39,11 @@ class Sides:
         right = slope[:, None] > np.arange(jump.shape[1])
         return cls(*Snapshot.branches_beside(jump, right), jump)
 
+    @property
+    def key(self) -> bytes:
+        """Tell these sides from others of the same problem."""
+        return self.first.tobytes() + self.last.tobytes()
+
     def at(self, u: Array, near: Array, corner: Array, ahead: Array) -> Sides:
         """Return the branches on which the responses are.
 
@@ -76,11 +81,12 @@ def solve_in_turn(
     """Solve convex problems until the sides stop changing; return alpha, b, the sides and the
     number of problems.
 
-    `point` is the present (alpha, b); responses are on a corner within `near`.
+    The objective falls with each, so sides recur only if a problem cannot be solved exactly; then
+    stop as well.  `point` is the present (alpha, b); responses are on a corner within `near`.
     """
     snap, (alpha, b) = problem.polylines.at(t), point
     ahead = problem.polylines.corner1 * np.sign(problem.stop - t)
-    count = 0
+    count, seen = 0, {sides.key}
     while count < tolerances.problems:
         count += 1
         convex = ConvexProblem(
@@ -89,7 +95,8 @@ def solve_in_turn(
         found = solve_convex(convex, alpha=alpha, b=b, tol=tolerances.solved, pulse=pulse)
         alpha, b = found.alpha, found.b
         now = sides.at(found.u, near, snap.corner, ahead)
-        if np.array_equal(now.first, sides.first) and np.array_equal(now.last, sides.last):
+        if now.key in seen:
             break
         sides = now
+        seen.add(now.key)
     return alpha, b, sides, count
