@@ -178,8 +178,8 @@ def test_a_batch_is_reported_as_a_group():
     np.testing.assert_array_equal(np.sort(report.columns["row"][numbers == 0]), group.rows)
 
 
-def test_a_crowd_that_stands_by_itself_is_a_pocket():
-    # The data of the picture in README.
+def crowded():
+    """The data of the picture in README."""
     rng = np.random.default_rng(5)
     truth = np.repeat([-1.0, 1.0], 100)
     X = np.where(truth[:, None] < 0, (-1.6, -0.8), (1.6, 0.8)) + rng.normal(0, (0.8, 1.1), (200, 2))
@@ -187,6 +187,11 @@ def test_a_crowd_that_stands_by_itself_is_a_pocket():
     X[crowd] = (-5.0, 0.5) + 0.5 * rng.standard_normal((20, 2))
     y = truth.copy()
     y[crowd] = 1.0
+    return X, y, crowd
+
+
+def test_a_crowd_that_stands_by_itself_is_a_pocket():
+    X, y, crowd = crowded()
     report = audit(X, y, model=False, cv=3)
     (pocket,) = [group for group in report.groups if group.pocket]
     assert np.isin(pocket.rows, crowd).all()
@@ -200,6 +205,62 @@ def test_classes_that_are_made_of_pockets_are_left_alone():
     X = 3.0 * rng.random((300, 2))
     y = np.floor(X).sum(axis=1).astype(int) % 2
     assert not [group for group in audit(X, y, model=False, cv=3).groups if group.pocket]
+
+
+def worded(seed, n=800, noise=0.3, words=("DE", "AT", "CH")):
+    """A clean table with a column of words that has nothing to do with the label."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 4))
+    line = 2.0 * x[:, 0] - 1.5 * x[:, 1] + 0.5 * x[:, 2] * x[:, 0]
+    y = np.where(line + noise * rng.standard_normal(n) > 0.0, "good", "bad")
+    table = pd.DataFrame(x[:, :3], columns=list("abc")).assign(land=rng.choice(words, n))
+    return table, y
+
+
+@pytest.mark.parametrize(("seed", "noise"), [(1, 0.3), (2, 0.3), (3, 0.3), (3, 0.0)])
+def test_a_class_with_one_word_is_no_pocket(seed, noise):
+    X, y = worded(seed, noise=noise, words=("DE", "AT", "CH", "FR", "IT"))
+    assert not [group for group in audit(X, y, model=False, cv=3).groups if group.pocket]
+
+
+@pytest.mark.parametrize("number", [False, True])
+def test_a_class_that_a_word_turns_round_is_no_pocket(number):
+    # Good rows of CH stand by themselves among bad ones; whoever has not seen them has seen CH with
+    # the other label only.
+    rng = np.random.default_rng(0)
+    side = rng.choice([-1.0, 1.0], 600)
+    land = np.where(rng.random(600) < 0.13, "CH", rng.choice(["DE", "AT"], 600))
+    y = np.where((side > 0.0) != (land == "CH"), "good", "bad")
+    X = pd.DataFrame(side[:, None] + 0.2 * rng.standard_normal((600, 2)), columns=["a", "b"])
+    X["land"] = pd.factorize(land)[0] if number else land
+    assert audit(X, y, model=False, cv=3).groups == ()
+
+
+def test_a_crowd_with_a_common_word_is_found():
+    X, y = worded(2, words=("DE", "AT"))
+    crowd = np.flatnonzero((X["land"] == "AT") & (y == "bad"))[:20]
+    rng = np.random.default_rng(0)
+    X.loc[crowd, ["a", "b", "c"]] = (-5.0, 4.0, 0.0) + 0.3 * rng.standard_normal((20, 3))
+    y[crowd] = "good"
+    group = audit(X, y, model=False, cv=3).groups[0]
+    np.testing.assert_array_equal(group.rows, crowd)
+
+
+def test_what_a_group_says_of_the_rows_around_it_can_be_counted():
+    X, y, _ = batch()
+    plane, sides, _ = crowded()
+    for rows, labels in ((X, y), (plane, sides)):
+        Z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        report = audit(rows, labels, model=False, cv=3)
+        assert report.groups
+        for group in report.groups:
+            others = np.setdiff1d(np.arange(len(Z)), group.rows)
+            away = ((Z[group.rows][:, None] - Z[others]) ** 2).sum(axis=2)
+            around = np.unique(others[np.argsort(away, axis=1)[:, :10]])
+            assert group.beside == around.size
+            assert group.around == np.mean(labels[around] == group.other)
+            said = f"{group.around:.0%} of the {around.size} other rows nearest to them are "
+            assert said in str(group)
 
 
 def test_clean_clouds_have_no_group():
