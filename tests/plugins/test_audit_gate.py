@@ -246,6 +246,21 @@ def test_a_crowd_with_a_common_word_is_found():
     np.testing.assert_array_equal(group.rows, crowd)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_flagged_row_has_another_label_for_a_suggestion(classes):
+    X, y = worded({2: 0, 3: 6}[classes], n=300)
+    if classes == 3:
+        line = 2.0 * X["a"] - 1.5 * X["b"]
+        y = np.where(line > 1.0, "high", np.where(line < -1.0, "low", "middle"))
+    issues = audit(X, y, model=False, cv=3).issues()
+    assert len(issues) > 10
+    assert not (issues["predicted_label"] == issues["given_label"]).any()
+    # The reason quotes who speaks for the suggestion.
+    pairs = zip(issues["predicted_label"], issues["reason"], strict=True)
+    said = [f"predicts {label!r} " in why for label, why in pairs]
+    assert np.mean(said) > 0.7
+
+
 def test_what_a_group_says_of_the_rows_around_it_can_be_counted():
     X, y, _ = batch()
     plane, sides, _ = crowded()

@@ -94,7 +94,9 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
     flagged = ~kept
     flagged[rows] = named(wrong[rows])
     count = known.number(wrong[rows], facts, work.level).plus(int((~kept).sum()))
-    best = np.argmax(told.all, axis=1)
+    rival = _rivals(told.all, labels.codes)
+    # What makes a row suspicious is more than the blend, which may agree with its label.
+    best = np.where(flagged, rival, np.argmax(told.all, axis=1))
     place = np.maximum(labels.codes, 0)
     weights: dict[str, float] = {}
     for name, part in zip(heard.names, told.weights, strict=True):
@@ -113,11 +115,19 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         "outlier_from": heard.own.first,
         "share": heard.own.share,
         "group": group,
-        "reason": label_reasons(labels, heard.names, told, near_all, heard.own),
+        "reason": label_reasons(labels, heard.names, told, rival, near_all, heard.own),
     }
     tie = np.where(kept, told.all[np.arange(n), place], -np.inf)
     skill = label_skill(told.all[rows], codes)
     return Found(wrong, flagged, tie, count, answer, weights, skill, tuple(alike), near_all, facts)
+
+
+def _rivals(odds: Array, codes: Index) -> Index:
+    """The likeliest class of each row but for the one that it is labelled with."""
+    others = odds.copy()
+    rows = np.flatnonzero(codes >= 0)
+    others[rows, codes[rows]] = -np.inf
+    return np.argmax(others, axis=1)
 
 
 def _filled(values: Array, rows: Index, n: int) -> Array:
