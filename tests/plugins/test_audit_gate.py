@@ -15,6 +15,7 @@ from homotopy_plugins.auditing.amounts import NAMES as AMOUNTS
 from homotopy_plugins.auditing.evidence import FOR, NAMES, nearest
 from homotopy_plugins.auditing.experience import Experience, named
 from homotopy_plugins.auditing.gate import label_skill, target_skill
+from homotopy_plugins.auditing.groups import FEW, Search
 from homotopy_plugins.auditing.jobs import Jobs, job
 from homotopy_plugins.auditing.scores import neighbourhoods, some
 from homotopy_plugins.auditing.tables import Table
@@ -259,6 +260,25 @@ def test_a_flagged_row_has_another_label_for_a_suggestion(classes):
     pairs = zip(issues["predicted_label"], issues["reason"], strict=True)
     said = [f"predicts {label!r} " in why for label, why in pairs]
     assert np.mean(said) > 0.7
+
+
+def test_many_rows_have_a_bar_after_the_models_too(capsys):
+    for n, shown in ((100, False), (5000, True)):
+        with Jobs(None, True, None).afterwards("comparing rows", n, 4) as step:
+            for _ in range(4):
+                step()
+        assert ("comparing rows" in capsys.readouterr().err) == shown
+
+
+def test_rows_around_a_group_of_any_size():
+    rows = np.random.default_rng(0).standard_normal((400, 3))
+    search = Search(rows, np.arange(400))
+    for size in (5, FEW, FEW + 1, 395, 400):
+        group = np.sort(np.random.default_rng(size).choice(400, size, replace=False))
+        others = np.setdiff1d(np.arange(400), group)
+        away = ((rows[group][:, None] - rows[others]) ** 2).sum(axis=2)
+        near = np.unique(others[np.argsort(away, axis=1)[:, :10]]) if others.size else others
+        np.testing.assert_array_equal(search.around(group), near)
 
 
 def test_what_a_group_says_of_the_rows_around_it_can_be_counted():

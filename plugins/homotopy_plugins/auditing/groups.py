@@ -38,7 +38,7 @@ from homotopy_plugins.tables.frames import as_numbers
 from homotopy_plugins.tables.kinds import CATEGORIES
 from homotopy_plugins.wording import quoted
 
-__all__ = ["Group", "groups_of"]
+__all__ = ["FEW", "Group", "Search", "groups_of"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -60,6 +60,8 @@ OUTSIDE = 0.05
 # this share of the rows with its label and that word: machines that have not seen the pocket have
 # then seen at least as many such rows as are in it.
 SHARED, HELD = 0.9, 0.5
+# The rows around a group of at most so many are sought among all rows, its own ones included.
+FEW = 100
 # What the rows have in common: columns whose spread in the group is at most this part of all.
 NARROW, COLUMNS = 0.5, 3
 
@@ -109,6 +111,32 @@ class Group:
         return words + (f": {'; '.join(self.common)}" if self.common else "")
 
 
+class Search:
+    """Finds the rows around groups, among the rows `kept`; of a large table among some of them."""
+
+    def __init__(self, view: Any, kept: Index) -> None:
+        self.view, self.among = view, some(kept, SOUGHT)
+        self.near: NearestNeighbors | None = None
+
+    def around(self, rows: Index) -> Index:
+        """The rows outside that are nearest to one inside, whatever their label."""
+        if rows.size > FEW:
+            rest = np.setdiff1d(self.among, rows)
+            if rest.size == 0:
+                return rest
+            return self._nearest(NearestNeighbors().fit(self.view[rest]), rest, rows, rows[:0])
+        if self.near is None:
+            self.near = NearestNeighbors().fit(self.view[self.among])
+        return self._nearest(self.near, self.among, rows, rows)
+
+    def _nearest(self, near: Any, among: Index, rows: Index, inside: Index) -> Index:
+        """The `JOINED` nearest of each row, but for those inside."""
+        count = min(JOINED + inside.size, among.size)
+        found = among[near.kneighbors(self.view[rows], count, return_distance=False)]
+        outside = ~np.isin(found, inside)
+        return np.unique(found[outside & (np.cumsum(outside, axis=1) <= JOINED)])
+
+
 def groups_of(
     table: Table, labels: Labels, near: Index, odds: Array, wrong: Array, apart: Array
 ) -> list[Group]:
@@ -126,13 +154,13 @@ def groups_of(
     codes = labels.codes
     rows, place = np.arange(codes.size), np.maximum(codes, 0)
     suspect = (codes >= 0) & ((wrong >= CHANCE) | (apart[rows, place] < AGAINST))
-    found = []
+    search, found = Search(table.views["standard"], np.flatnonzero(codes >= 0)), []
     for part in _parts(suspect, codes, near):
-        group = _judged(part, table, labels, wrong)
+        group = _judged(part, table, labels, wrong, search)
         if group is not None and group.chance >= BELIEVED:
             found.append(group)
     found.sort(key=lambda one: -one.chance * one.rows.size)
-    return found + _pockets(table, labels, near, wrong, found)
+    return found + _pockets(table, labels, near, wrong, found, search)
 
 
 def _parts(chosen: Any, codes: Index, near: Index) -> list[Index]:
@@ -150,7 +178,12 @@ def _parts(chosen: Any, codes: Index, near: Index) -> list[Index]:
 
 
 def _pockets(
-    table: Table, labels: Labels, near: Index, wrong: Array, known: list[Group]
+    table: Table,
+    labels: Labels,
+    near: Index,
+    wrong: Array,
+    known: list[Group],
+    search: Search,
 ) -> list[Group]:
     """Rows of one label that stand by themselves where the rows around, and machines that have not
     seen them, say another."""
@@ -163,7 +196,7 @@ def _pockets(
             continue
         if not _by_themselves(part, near) or _only_of_words(part, table, codes):
             continue
-        group = _judged(part, table, labels, wrong)
+        group = _judged(part, table, labels, wrong, search)
         if group is not None and _contradicted(table.views["standard"], codes, group, labels):
             found.append(attrs.evolve(group, pocket=True))
     total = sum(group.rows.size for group in found)
@@ -202,11 +235,13 @@ def _contradicted(view: Any, codes: Index, group: Group, labels: Labels) -> bool
     return all(np.mean(one == other) > 0.5 for one in said)
 
 
-def _judged(rows: Index, table: Table, labels: Labels, wrong: Array) -> Group | None:
+def _judged(
+    rows: Index, table: Table, labels: Labels, wrong: Array, search: Search
+) -> Group | None:
     """A group, if the rows around it contradict it."""
     codes = labels.codes
     code = int(codes[rows[0]])
-    around = _around(table.views["standard"], rows, np.flatnonzero(codes >= 0))
+    around = search.around(rows)
     if around.size == 0:
         return None
     share = np.bincount(codes[around], minlength=labels.classes.size) / around.size
@@ -223,16 +258,6 @@ def _judged(rows: Index, table: Table, labels: Labels, wrong: Array) -> Group | 
         float(wrong[rows].mean()),
         _common(rows, table, np.flatnonzero(codes == code)),
     )
-
-
-def _around(view: Any, rows: Index, kept: Index) -> Index:
-    """The rows outside that are nearest to one inside, whatever their label; of a large table some
-    of them."""
-    rest = some(np.setdiff1d(kept, rows), SOUGHT)
-    if rest.size == 0:
-        return rest
-    close = NearestNeighbors(n_neighbors=min(JOINED, rest.size)).fit(view[rest])
-    return rest[np.unique(close.kneighbors(view[rows], return_distance=False))]
 
 
 def _common(rows: Index, table: Table, same: Index) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -70,8 +71,7 @@ class Heard:
 
 
 def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Found:
-    table, kept, classes = work.table, labels.kept, labels.classes
-    n, k = table.size, classes.size
+    kept, n = labels.kept, work.table.size
     if not kept.all():
         rare = np.unique(labels.given[~kept])
         work.notes.append(
@@ -80,10 +80,20 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         )
     splits = splits_of(cv, labels.codes, kept, seed, stratified=True)
     heard = _heard(work, labels, splits, C, seed)
+    with work.jobs.afterwards("comparing rows", n, 4) as step:
+        return _judged(work, labels, heard, step)
+
+
+def _judged(work: Work, labels: Labels, heard: Heard, step: Callable[[], object]) -> Found:
+    """What follows from what was heard; `step` is called at four places that take about as long."""
+    table, kept, classes = work.table, labels.kept, labels.classes
+    n, k = table.size, classes.size
     told = opinions(heard.columns, labels.codes, k)
     rows = np.flatnonzero(kept)
     codes = labels.codes[rows]
+    step()
     near = nearest(table.views["standard"][rows])
+    step()
     apart_ = calibrated(heard.grouped, codes, k) if heard.grouped else told.all[rows]
     own = heard.own.take(rows)
     known = Experience.of("classification")
@@ -103,7 +113,9 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         weights[name] = weights.get(name, 0.0) + float(part)
     near_all = np.full((n, near.shape[1]), -1, dtype=np.int64)
     near_all[rows] = rows[near]
+    step()
     alike = groups_of(table, labels, near_all, told.all, wrong, _filled(apart_, rows, n))
+    step()
     group = np.full(n, -1)
     for number, one in enumerate(alike):
         group[one.rows] = number

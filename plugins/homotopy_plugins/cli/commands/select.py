@@ -39,7 +39,7 @@ from homotopy_plugins.cli.arguments import (
     rows_of,
     voice_of,
 )
-from homotopy_plugins.cli.bars import bars, compile_first, working
+from homotopy_plugins.cli.bars import bars, compile_first, expecting, working
 from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
@@ -174,9 +174,10 @@ def select(
             cache_size=cache_of(memory, *X.shape),
         )
         voice.note(f"{machine_class.__name__}: {rows.size} rows, {X.shape[1]} columns")
-        _warn(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
+        seconds = _warned(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
         try:
-            search.fit(X, goal.values)
+            with expecting(seconds):
+                search.fit(X, goal.values)
         except KeyboardInterrupt:
             voice.errors.print("homotopy select: interrupted; nothing was saved")
             leave(INTERRUPTED)
@@ -207,7 +208,7 @@ def select(
         _tell_search(search, machine, rows, goal, voice)
 
 
-def _warn(
+def _warned(
     shape: tuple[int, int],
     kernel: str,
     costs: int,
@@ -215,12 +216,13 @@ def _warn(
     cv: int,
     jobs: int | None,
     voice: Voice,
-) -> None:
-    """Say beforehand what will take long."""
+) -> float | None:
+    """Say beforehand what will take long; return how many seconds, or None if that is not long."""
     processes = (os.cpu_count() or 1) if jobs is not None and jobs < 0 else jobs or 1
     expected = SearchEstimate.of(shape, kernel, costs * widths, cv, processes)
     if expected.large:
         voice.note(expected.told(shape[0], kernel, costs))
+    return expected.seconds if expected.large else None
 
 
 def _check_folds(goal: Target, cv: int, classifies: bool, source: str) -> None:
