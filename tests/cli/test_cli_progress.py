@@ -272,6 +272,23 @@ def test_ctrl_c_ends_a_first_compilation_at_once(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
+@pytest.mark.parametrize("module", ["numba", "sklearn", "pandas", "typer"])
+def test_ctrl_c_while_the_program_starts_is_one_sentence(tmp_path, module):
+    write(tmp_path / f"{module}.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    paths = os.pathsep.join([str(tmp_path), environment()["PYTHONPATH"]])
+    done = subprocess.run(
+        [COMMAND[0], "-m", "homotopy_command", "--version"],
+        capture_output=True,
+        text=True,
+        env=environment() | {"PYTHONPATH": paths},
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "homotopy: interrupted; nothing was done\n"
+    assert done.stdout == ""
+
+
 def test_a_line_about_what_is_done_does_not_end_in_a_comma(capsys):
     with module.bars(Voice(), interval=0.0), progress_bar("compiling", 1.0) as bar:
         bar.update_to(0.5)

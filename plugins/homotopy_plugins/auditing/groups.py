@@ -28,8 +28,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from homotopy_plugins.auditing.machines import apart as apart_machines
 from homotopy_plugins.auditing.evidence import SOUGHT
+from homotopy_plugins.auditing.machines import apart as apart_machines
 from homotopy_plugins.auditing.scores import TRACED, some
 from homotopy_plugins.auditing.tables import Table
 from homotopy_plugins.auditing.targets import Labels

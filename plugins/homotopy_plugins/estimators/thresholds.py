@@ -10,8 +10,6 @@ follows the rows).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
