@@ -51,6 +51,23 @@ def test_the_path_is_that_of_python(data, saved):
     assert np.array_equal(path.breakpoints, Homotopy(model).trace().breakpoints)
 
 
+def test_gamma_is_taken_as_select_takes_it(tmp_path, data):
+    out = tmp_path / "scale.npz"
+    done = run("trace", data, "-t", "y", "--C", "1", "--gamma", "scale", "--no-scale", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    width = 1.0 / (X.shape[1] * X.var())
+    assert float(read_recipe(out)["settings"]["gamma"]) == pytest.approx(width, rel=1e-12)
+    assert run("certify", out).exit_code == 0
+    linear = run("trace", data, "-t", "y", "--C", "1", "--kernel", "linear", "--gamma", "scale")
+    assert linear.exit_code == 0, linear.stderr
+    given = ("-t", "y", "--C", "1", "--gamma", "scale", "--nystroem", "5")
+    assert run("trace", data, *given).exit_code == 0
+    refused(
+        run("trace", data, "-t", "y", "--C", "1", "--gamma", "wide"),
+        "a number, scale (as select takes it) or none (1 / number of columns), got 'wide'",
+    )
+
+
 def test_without_scaling_the_numbers_are_those_of_the_file(tmp_path, data):
     out = tmp_path / "raw.npz"
     done = run(
