@@ -24,8 +24,8 @@ BEAT = 0.1
 # Nothing is said of the time left before this part is done: the first steps are not like the rest.
 ENOUGH = 0.01
 
-# Makes a bar from its name and its total; a bar has `update`, `update_to`, `restart` and `close`, and
-# is a context manager.
+# Makes a bar from its name and its total; a bar has `update`, `update_to`, `restart` and `close`,
+# and is a context manager.
 Maker = Callable[[str, float], Any]
 _MAKER: ContextVar[Maker | None] = ContextVar("maker", default=None)
 # Hears how far something is, as a part in [0, 1].

@@ -223,7 +223,7 @@ class FirstPoint:
                 f"the span from {start:.9g} to {stop:.9g} is shorter than the rounding error of "
                 f"the responses, {blur:.2g}"
             )
-        lines.check(start, stop)
+        lines.check(start, stop, self.problem.model.parameter)
         return start, stop
 
     # ------------------------------------------------------------------ guesses

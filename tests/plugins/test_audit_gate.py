@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 
-from homotopy import ModelError
+from homotopy import DataError, ModelError
 from homotopy_plugins import audit
 from homotopy_plugins.auditing.amounts import AGAINST
 from homotopy_plugins.auditing.amounts import NAMES as AMOUNTS
@@ -99,6 +99,12 @@ def test_more_columns_than_rows_are_told():
     X, y = make_blobs(60, centers=2, n_features=80, random_state=0)
     report = audit(X, y, model=False, cv=3)
     assert "60 rows for 80 columns" in " ".join(report.summary().split())
+
+
+def test_the_name_of_a_column_is_no_column():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"]})
+    with pytest.raises(DataError, match=r"got 'y'; .* audit\(X.drop\(columns='y'\), X\['y'\]\)"):
+        audit(frame, "y")
 
 
 def test_skill_is_that_of_a_guess():
