@@ -41,6 +41,7 @@ from homotopy import (
 from homotopy_plugins import EpsilonRamp, HingeRamp, LADRamp, RobustSVC, RobustSVCCV, RobustSVR
 from homotopy_plugins.estimators import showing
 from homotopy_plugins.estimators.machine import RobustMachine
+from homotopy_plugins.estimators.robustness import Scale
 
 BOTH = pytest.mark.parametrize("kind", ["hinge", "lad"])
 PATHS = pytest.mark.parametrize("way", ["theta", "s"])
@@ -421,6 +422,15 @@ def test_few_clean_rows_are_outliers_at_the_usual_threshold(way, C, kernel):
         found = RobustSVR(C=C, kernel=kernel, path=way, robustness=1.0).fit(X, y).outliers_
         assert np.isin(far, found).mean() >= 0.8
         assert np.isin(found, far, invert=True).sum() <= 0.06 * 225
+
+
+def test_the_plain_machine_has_robustness_zero_without_a_sign():
+    X, y = problem("lad", 40)
+    for robustness in (0.0, "auto"):
+        machine = RobustSVR(C=1.0, path="s", robustness=robustness).fit(X, y)
+        assert not np.signbit(machine.robustness_)
+    scale = Scale("s", 5.0, 1.0)
+    assert not np.signbit(scale.robustness(5.0))
 
 
 @pytest.mark.parametrize("C", [1e-6, 1e6])
