@@ -374,8 +374,9 @@ class Polylines:
                     raise ModelError(
                         f"polyline: at {called}={t:g} slope {left!r} of coordinate {i} is "
                         f"{heights[0]:g} and slope {right!r} is {heights[1]:g}: alpha must {way} "
-                        f"from left to right at {declared} between them.  If these are bounds of alpha, they "
-                        f"cross there; if the loss bends the other way, the corner is {other}"
+                        f"from left to right at {declared} between them.  If these are bounds of "
+                        f"alpha, they cross there; if the loss bends the other way, the corner is "
+                        f"{other}"
                     )
 
 

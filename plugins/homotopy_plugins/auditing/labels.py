@@ -139,7 +139,7 @@ def _rivals(odds: Array, codes: Index) -> Index:
     others = odds.copy()
     rows = np.flatnonzero(codes >= 0)
     others[rows, codes[rows]] = -np.inf
-    return np.argmax(others, axis=1)
+    return np.asarray(np.argmax(others, axis=1))
 
 
 def _filled(values: Array, rows: Index, n: int) -> Array:

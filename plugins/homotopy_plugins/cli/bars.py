@@ -81,8 +81,10 @@ class Forecast:
 
     def left(self) -> float | None:
         """Seconds that are left, or None where nothing can be said yet."""
-        late = self.expected is None or self.passed >= self.expected
-        usual = None if late else self.expected - self.passed
+        usual = None if self.expected is None else self.expected - self.passed
+        if usual is not None and usual <= 0.0:
+            # It takes longer than was expected.
+            usual = None
         if self.part < ENOUGH or self.at <= self.begun:
             return usual
         whole = (self.at - self.begun) / self.part

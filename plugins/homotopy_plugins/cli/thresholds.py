@@ -25,7 +25,9 @@ def with_threshold(made: Ingredients) -> tuple[Ingredients, Path | None, str]:
     """The same with a threshold for its target, the plain fit that it follows from, and a note;
     unchanged where the threshold was given or the model has none."""
     model = made.model
-    setting = SETTING.get(model.path) if isinstance(model, RegressionRamp) else None
+    if not isinstance(model, RegressionRamp):
+        return made, None, ""
+    setting = SETTING.get(model.path)
     if setting is None or setting in made.recipe.settings:
         return made, None, ""
     # At theta = 1, and before an s-path meets a row, there are no outliers, whatever s is.
