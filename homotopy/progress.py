@@ -1,4 +1,8 @@
-"""Progress bars: of tqdm if it is installed, or of the maker set with `shown_by`."""
+"""Progress bars: of tqdm if it is installed, or of the maker set with `shown_by`.
+
+Long work that has no bar of its own says with `told` how far it is; who is around it hears that
+with `heard_by`, and work that is made of parts names them with `stage`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,22 @@ from typing import Any, TextIO
 
 from homotopy.errors import MissingPackageError
 
-__all__ = ["TextBar", "in_words", "progress_bar", "shown_by"]
+__all__ = ["ENOUGH", "TextBar", "heard_by", "in_words", "progress_bar", "shown_by", "stage", "told"]
 
 BAR = "{desc} {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
 WIDTH = 30
 # Seconds between redraws of a bar.
 BEAT = 0.1
+# Nothing is said of the time left before this part is done: the first steps are not like the rest.
+ENOUGH = 0.01
 
-# Makes a bar from its name and its total; a bar has `update`, `update_to`, `close` and is a
-# context manager.
+# Makes a bar from its name and its total; a bar has `update`, `update_to`, `restart` and `close`,
+# and is a context manager.
 Maker = Callable[[str, float], Any]
 _MAKER: ContextVar[Maker | None] = ContextVar("maker", default=None)
+# Hears how far something is, as a part in [0, 1].
+Listener = Callable[[float], object]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
@@ -34,8 +43,38 @@ def shown_by(make: Maker) -> Iterator[None]:
         _MAKER.reset(token)
 
 
+@contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+    """Let `listener` hear how far the work inside is."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def told(done: float, total: float = 1.0) -> None:
+    """Say that `done` of `total` is done."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(min(done / total, 1.0) if total > 0.0 else 1.0)
+
+
+@contextmanager
+def stage(begin: float, end: float) -> Iterator[None]:
+    """The work inside leads from the part `begin` of a longer one to the part `end`."""
+    listener = _LISTENER.get()
+    if listener is None:
+        yield
+        return
+    with heard_by(lambda part: listener(begin + part * (end - begin))):
+        yield
+    listener(end)
+
+
 def progress_bar(name: str, total: float) -> Any:
-    """Return a tqdm bar with one more method: ``update_to(part)`` sets it to a fraction."""
+    """Return a tqdm bar with two more methods: ``update_to(part)`` sets it to a fraction, and after
+    ``restart()`` the time that has passed counts for nothing."""
     make = _MAKER.get()
     if make is not None:
         return make(name, total)
@@ -48,8 +87,15 @@ def progress_bar(name: str, total: float) -> Any:
         ) from None
 
     class Bar(tqdm):  # type: ignore[misc]
+        def update(self, n: float | None = 1) -> Any:
+            # Sums of parts may exceed the total by rounding.
+            return super().update(min(1 if n is None else n, self.total - self.n))
+
         def update_to(self, part: float) -> None:
             self.update(part * self.total - self.n)
+
+        def restart(self) -> None:
+            self.reset()
 
     return Bar(total=total, desc=name, bar_format=BAR)
 
@@ -73,7 +119,7 @@ class TextBar:
         if now - self.drawn < BEAT:
             return
         self.drawn, passed = now, now - self.begun
-        left = f", about {in_words(passed / part - passed)} left" if part > 0.0 else ""
+        left = f", about {in_words(passed / part - passed)} left" if part >= ENOUGH else ""
         full = "█" * round(part * WIDTH)
         text = f"\r{self.name} {part:4.0%}|{full:<{WIDTH}}| {passed:.0f} s{left}\x1b[K"
         try:

@@ -24,6 +24,7 @@ from homotopy.model import as_predictor
 from homotopy.path.on_segments import OnSegments
 from homotopy.path.segments import Pickled, locate, nodes, read_only
 from homotopy.path.tolerances import PATH_TOLERANCES
+from homotopy.progress import told
 from homotopy.threads import one_thread
 
 if TYPE_CHECKING:
@@ -327,14 +328,18 @@ def validation_curve(
         evaluate = model.evaluator(X)
         tally = _Tally(len(s), weights)
         for first, last, alphas, bs in _blocks(path, target.size, block):
+            if first == 0:
+                alphas, bs = _with_middle(alphas), _with_middle(bs)
             values = evaluate(alphas, bs)
             if values.shape[0] != target.size:
                 raise DataError(f"X has {values.shape[0]} rows but y has {target.size}")
             if first == 0:
-                _check_affine(evaluate, alphas[:, [0, -1]], bs[:, [0, -1]], type(model).__name__)
+                _check_affine(values[:, 0], values[:, -2], values[:, -1], type(model).__name__)
+                values = values[:, :-1]
             # Columns alternate: the beginning and the end of each segment.
             for term in held_out:
                 tally.add(first, last, values[:, 0::2], values[:, 1::2], term)
+            told(last, len(s))
         start, stop, coefficients = tally.pieces(s.start, s.stop)
     declared = path.problem.start
     return ValidationCurve(
@@ -357,13 +362,17 @@ def held_out_losses(
     return np.asarray(sum(term(f) for term in terms))
 
 
-def _check_affine(evaluate: Evaluator, alphas: Array, bs: Array, name: str) -> None:
-    """Refuse a decision function that is not affine between two points of the path."""
-    ends = [evaluate(alphas[:, [k]], bs[:, [k]]) for k in range(2)]
-    middle = evaluate(alphas.mean(axis=1, keepdims=True), bs.mean(axis=1, keepdims=True))
-    off = float(np.abs(middle - 0.5 * (ends[0] + ends[1])).max(initial=0.0))
+def _with_middle(columns: Array) -> Array:
+    """Append the middle between the first and the last column."""
+    return np.column_stack([columns, 0.5 * (columns[:, 0] + columns[:, -1])])
+
+
+def _check_affine(begin: Array, end: Array, middle: Array, name: str) -> None:
+    """Refuse a decision function that is not affine between two points of the path, given its
+    values there and midway."""
+    off = float(np.abs(middle - 0.5 * (begin + end)).max(initial=0.0))
     if off > ANALYSIS_TOLERANCES.bent * max(
-        float(np.abs(v).max(initial=0.0)) for v in (*ends, middle)
+        float(np.abs(v).max(initial=0.0)) for v in (begin, end, middle)
     ):
         raise ModelError(
             f"{name}: decision_function is not affine in alpha and b (midway between two points of "

@@ -341,8 +341,9 @@ class Polylines:
         kind = np.where(first.kind == SEAM, last.kind, first.kind)
         return kind.astype(np.int8)
 
-    def check(self, start: float, stop: float) -> None:
-        """Refuse polylines whose corners or slopes are out of order between `start` and `stop`.
+    def check(self, start: float, stop: float, called: str = "t") -> None:
+        """Refuse polylines whose corners or slopes are out of order between `start` and `stop` of
+        the parameter that is `called` so.
 
         Everything is affine in t, so checking both ends is enough.
         """
@@ -357,7 +358,7 @@ class Polylines:
                 if bad.size:
                     i, j = bad[0]
                     raise ModelError(
-                        f"polyline: at t={t:g} corner {j + 1} of coordinate {i} "
+                        f"polyline: at {called}={t:g} corner {j + 1} of coordinate {i} "
                         f"(u={snap.corner[i, j + 1]:g}) lies left of corner {j} "
                         f"(u={snap.corner[i, j]:g}); corners must not cross inside the span"
                     )
@@ -372,10 +373,11 @@ class Polylines:
                     way, other = ("rise", "a Knot") if is_jump else ("fall", "a Jump")
                     heights = snap.slope[i, j], snap.slope[i, j + 1]
                     raise ModelError(
-                        f"polyline: at t={t:g} slope {left!r} of coordinate {i} is {heights[0]:g} "
-                        f"and slope {right!r} is {heights[1]:g}: alpha must {way} from left to "
-                        f"right at {declared} between them.  If these are bounds of alpha, they "
-                        f"cross at this t; if the loss bends the other way, the corner is {other}"
+                        f"polyline: at {called}={t:g} slope {left!r} of coordinate {i} is "
+                        f"{heights[0]:g} and slope {right!r} is {heights[1]:g}: alpha must {way} "
+                        f"from left to right at {declared} between them.  If these are bounds of "
+                        f"alpha, they cross there; if the loss bends the other way, the corner is "
+                        f"{other}"
                     )
 
 

@@ -41,7 +41,8 @@ class Problem:
         gram = getattr(model, "gram", None)
         if not isinstance(gram, Gram):
             raise ModelError(
-                f"{name}: gram must be a Gram (DenseGram, KernelGram, LinearGram), got {gram!r}"
+                f"{name}: gram must be a Gram (DenseGram, KernelGram, LinearGram), got "
+                f"{_told(gram)}"
             )
         n = gram.size
         if n == 0:
@@ -172,7 +173,7 @@ def _moving_parts(model: LossModel, shape: tuple[int, int]) -> dict[str, Any]:
     start, stop = _span(model, name)
     target0, target1 = _target(model.border_target, m, name)
     polylines = Polylines.compile(_symbolic(model), n)
-    polylines.check(start, stop)
+    polylines.check(start, stop, model.parameter)
     _check_losses(model, stop, n, name)
     return {
         "start": start,
@@ -240,6 +241,15 @@ def _target(given: Any, m: int, name: str) -> tuple[Array, Array]:
         raise ModelError(f"{name}: border_target is given, but the model has no border")
     const, rate = (np.array(np.broadcast_to(v, (m,))) for v in (target.const, target.rate))
     return const, rate
+
+
+def _told(gram: Any) -> str:
+    """What was given for gram, in a few words."""
+    shape = getattr(gram, "shape", None)
+    if shape is None:
+        return f"a {type(gram).__name__}" if isinstance(gram, list | tuple) else repr(gram)
+    way = "; wrap it, self.gram = DenseGram(...)" if len(shape) == 2 else ""
+    return f"an array of shape {shape}{way}"
 
 
 def _border(border: Any, n: int, name: str) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from homotopy.arrays import Array, Index
 from homotopy.drawing import PALETTE, sampled
 from homotopy.errors import PathError
+from homotopy.progress import stage
 from homotopy.report.document import Report, refuse_file_name
 from homotopy.report.sampling import Samples, thinned
 from homotopy.report.sizes import PAGE_SIZES, PageSizes
@@ -233,7 +234,9 @@ def path_content(
         rows = np.argsort(-samples.travel(), kind="stable")[:top]
     places = np.linspace(*path.traced, sizes.places)
     known = not any(path.problem.unanchored(t).size for t in places.tolist())
-    alphas, responses, objective = samples.watch(rows, objective=known)
+    watched = sizes.watched if certify is True else 1.0
+    with stage(0.0, watched):
+        alphas, responses, objective = samples.watch(rows, objective=known)
     charts: list[dict[str, Any]] = []
     notes = []
     if objective is not None:
@@ -244,6 +247,8 @@ def path_content(
             "There is no curve of the objective: some loss of this model is unbounded below, and "
             "the model does not say where it is zero (LossModel.loss_origin)."
         )
+    with stage(watched, 1.0):
+        certificate = certificate_words(path, certify)
     counts = samples.counts().tolist()
     charts.append({"kind": "sizes", "title": f"{noun}s on each piece", "values": counts})
     return Content(
@@ -255,7 +260,7 @@ def path_content(
         table=_coordinates(rows, n, noun, {"alpha": alphas, "response": responses}),
         names=called,
         noun=noun,
-        certificate=certificate_words(path, certify),
+        certificate=certificate,
         colors=[k % len(PALETTE) if name else None for k, name in _numbered(path)],
         notes=notes,
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from homotopy.arrays import Array, Index
 from homotopy.path.on_segments import OnSegments
+from homotopy.progress import told
 from homotopy.report.sizes import PAGE_SIZES, PageSizes
 
 if TYPE_CHECKING:
@@ -199,6 +200,7 @@ class Samples:
             if values is None:
                 continue
             for k in range(part.start, part.stop):
+                told(k, len(self))
                 i = 2 * (k - part.start)
                 t0, t1 = float(self.start[k]), float(self.stop[k])
                 values[k, 2] = problem.objective(t1, alpha[i + 1], b[i + 1], u[i + 1])

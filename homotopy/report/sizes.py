@@ -26,6 +26,8 @@ class PageSizes:
     brief: float = 1.0 / 4000.0
     # Most numbers in memory at a time.
     block: int = 4_000_000
+    # About the part of the time that reading the path takes; checking it takes the rest (measured).
+    watched: float = 0.35
     # Default number of rows in the table.
     top: int = 200
     # Accepted error of a curve in the table, as a fraction of its range: too small to see.

@@ -15,6 +15,7 @@ from numba import njit
 from homotopy.arrays import Array, Index
 from homotopy.compilation import OUTER, PART, protect
 from homotopy.gram import Gram
+from homotopy.progress import told
 from homotopy.start.iterate import Iterate
 from homotopy.start.tolerances import StartTolerances
 
@@ -328,6 +329,8 @@ class Pairs:
         some = some[off[some] > 0.0]
         self.rows.fetch(some, np.array([second]) if second >= 0 else None)
         self.fetched += some.size
+        # Hardly more rows are needed than there are, and computing them takes most of the time.
+        told(self.fetched, self.at.gram.size)
 
 
 def sweeps_left(off: list[float], untried: int) -> float:

@@ -225,7 +225,7 @@ class FirstPoint:
                 f"{length * fastest:.2g}, is shorter than the rounding error of the responses, "
                 f"{blur:.2g}"
             )
-        lines.check(start, stop)
+        lines.check(start, stop, self.problem.model.parameter)
         return start, stop
 
     # ------------------------------------------------------------------ guesses

@@ -30,6 +30,11 @@ class Options:
     tracing: TraceTolerances = attrs.field(default=TraceTolerances(), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
+        if isinstance(self.model, type) and issubclass(self.model, LossModel):
+            raise ModelError(
+                f"Homotopy: model must be an instance, got the class {self.model.__name__}; make "
+                f"one, {self.model.__name__}(...)"
+            )
         if not isinstance(self.model, LossModel):
             raise ModelError(f"Homotopy: model must be a LossModel, got {self.model!r}")
         if self.d_step not in ("auto", "homotopy", "osqp"):

@@ -98,6 +98,9 @@ class Watch:
     def begin(self, start: float, stop: float) -> None:
         """Note the beginning of the path."""
         self.ends, tracker = (start, stop), self.tracker
+        if self.bar is not None:
+            # How long the start took says nothing about the path.
+            self.bar.restart()
         if self.callback is not None and not self.problem.unanchored(start).size:
             point = tracker.alpha, tracker.b, tracker.u
             self.first_objective = self.problem.objective(start, *point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from importlib import metadata
 
@@ -13,7 +14,7 @@ from shell import csv_of, refused, run, two_clouds, write
 from homotopy import DenseGram, Homotopy, Jump, Knot, LossModel, Path, Slope, TraceError
 from homotopy.path.methods import PathMethods
 from homotopy.path.storage import read_recipe, save
-from homotopy_plugins import HingeRamp, Lasso
+from homotopy_plugins import HingeRamp, Lasso, RobustSVR
 from homotopy_plugins.cli.options import options_of
 from homotopy_plugins.cli.tracing import told
 
@@ -48,6 +49,23 @@ def test_the_path_is_that_of_python(data, saved):
     path = Path.load(saved, model)
     assert path.complete
     assert np.array_equal(path.breakpoints, Homotopy(model).trace().breakpoints)
+
+
+def test_gamma_is_taken_as_select_takes_it(tmp_path, data):
+    out = tmp_path / "scale.npz"
+    done = run("trace", data, "-t", "y", "--C", "1", "--gamma", "scale", "--no-scale", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    width = 1.0 / (X.shape[1] * X.var())
+    assert float(read_recipe(out)["settings"]["gamma"]) == pytest.approx(width, rel=1e-12)
+    assert run("certify", out).exit_code == 0
+    linear = run("trace", data, "-t", "y", "--C", "1", "--kernel", "linear", "--gamma", "scale")
+    assert linear.exit_code == 0, linear.stderr
+    given = ("-t", "y", "--C", "1", "--gamma", "scale", "--nystroem", "5")
+    assert run("trace", data, *given).exit_code == 0
+    refused(
+        run("trace", data, "-t", "y", "--C", "1", "--gamma", "wide"),
+        "a number, scale (as select takes it) or none (1 / number of columns), got 'wide'",
+    )
 
 
 def test_without_scaling_the_numbers_are_those_of_the_file(tmp_path, data):
@@ -532,3 +550,19 @@ def test_a_threshold_that_was_not_given_follows_from_the_residuals(tmp_path, los
     assert "--set s=VALUE" not in named.stderr
     end = json.loads(named.stdout)["end"]["partition"]
     assert end["O+"] + end["O-"] > 60
+
+
+@pytest.mark.parametrize(("path", "setting"), [("theta", "s"), ("s", "s_stop")])
+def test_every_path_has_the_threshold_of_the_estimator(tmp_path, path, setting):
+    file, out = amounts(tmp_path), tmp_path / "path.npz"
+    given = ("-t", "price", "--loss", "lad-ramp", "--C", "10", "--kernel", "linear")
+    done = run("trace", file, *given, "--path", path, "--out", out)
+    said = " ".join(done.stderr.split())
+    assert f"three times the spread of the plain fit's residuals (--set {setting}=" in said
+    s = float(re.search(r"more than s = (\S+) off", said).group(1))
+    x, y = np.loadtxt(file, delimiter=",", skiprows=1, unpack=True)
+    machine = RobustSVR(C=10.0, kernel="linear", path=path, robustness=1.0)
+    machine.fit(((x - x.mean()) / x.std())[:, None], y)
+    model = machine.path_.model
+    assert s == pytest.approx(model.s if path == "theta" else model.s_stop, rel=1e-2)
+    assert float(read_recipe(out)["settings"][setting]) == s

@@ -42,7 +42,11 @@ def test_a_whole_plugin_is_its_polyline():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gram": np.eye(2)}, "gram must be a Gram"),
+        (
+            {"gram": np.eye(2)},
+            r"gram must be a Gram .* an array of shape \(2, 2\); wrap it, self.gram = DenseGram",
+        ),
+        ({"gram": [[1.0]]}, "got a list"),
         ({"gram": None}, "gram must be a Gram"),
         ({"gram": DenseGram(np.zeros((0, 0)))}, "no coordinates"),
         ({"gram": DenseGram(np.diag([1.0, -1.0]))}, "diagonal of gram"),
@@ -70,6 +74,26 @@ def test_a_wrong_declaration_is_named(change, message):
         setattr(model, name, value)
     with pytest.raises(ModelError, match=message):
         Homotopy(model).trace()
+
+
+def test_polylines_out_of_order_are_told_at_the_parameter_of_the_model():
+    for polyline, message in (
+        (lambda t: (Slope("a", 1.0), Knot("k", 0.0), Slope("b", t)), r"at lam=2 slope 'a'"),
+        (
+            lambda t: (
+                Slope("a", 2.0),
+                Knot("k", t),
+                Slope("b", 1.0),
+                Knot("l", 1.0),
+                Slope("c", 0.0),
+            ),
+            r"at lam=2 corner 1 of coordinate 0",
+        ),
+    ):
+        model = Toy(np.eye(2), (0.0, 2.0), polyline)
+        model.parameter = "lam"
+        with pytest.raises(ModelError, match=message):
+            Homotopy(model).trace()
 
 
 def test_a_missing_attribute_is_named():

@@ -152,8 +152,10 @@ def test_options_are_checked(options, message):
 def test_the_model_must_be_one():
     with pytest.raises(ModelError, match="model must be a LossModel, got 3"):
         Homotopy(3)
-    with pytest.raises(ModelError, match="model must be a LossModel"):
-        Homotopy(type(HINGE.model()))
+    with pytest.raises(
+        ModelError, match=r"an instance, got the class Toy; make one, Toy\(\.\.\.\)"
+    ):
+        Homotopy(Toy)
     with pytest.raises(TypeError, match="polyline"):
         LossModel()
 

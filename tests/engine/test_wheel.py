@@ -75,12 +75,12 @@ def printed(*command: object, **variables: str) -> str:
     return done.stdout
 
 
-def test_the_top_level_is_exactly_the_two_packages(wheel):
+def test_the_top_level_is_the_two_packages_and_the_command(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     top = {name.split("/")[0] for name in names}
     (info,) = (name for name in top if name.endswith(".dist-info"))
-    assert top - {info} == {"homotopy", "homotopy_plugins"}
+    assert top - {info} == {"homotopy", "homotopy_plugins", "homotopy_command.py"}
     assert info.startswith("homotopy_qp-")
 
 
@@ -99,6 +99,7 @@ def test_nothing_but_code_markers_and_metadata_is_inside(wheel):
         info = next(n for n in names if n.endswith("entry_points.txt"))
         entries = archive.read(info).decode()
     assert "[homotopy.plugins]" in entries
+    assert "homotopy = homotopy_command:main" in entries
     assert "hinge-ramp = homotopy_plugins:HingeRamp" in entries
     assert "lad-ramp = homotopy_plugins:LADRamp" in entries
     assert "Name: homotopy-qp" in metadata(wheel)

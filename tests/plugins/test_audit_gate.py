@@ -8,13 +8,14 @@ import pytest
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 
-from homotopy import ModelError
+from homotopy import DataError, ModelError
 from homotopy_plugins import audit
 from homotopy_plugins.auditing.amounts import AGAINST
 from homotopy_plugins.auditing.amounts import NAMES as AMOUNTS
 from homotopy_plugins.auditing.evidence import FOR, NAMES, nearest
 from homotopy_plugins.auditing.experience import Experience, named
 from homotopy_plugins.auditing.gate import label_skill, target_skill
+from homotopy_plugins.auditing.groups import FEW, Search
 from homotopy_plugins.auditing.jobs import Jobs, job
 from homotopy_plugins.auditing.scores import neighbourhoods, some
 from homotopy_plugins.auditing.tables import Table
@@ -100,6 +101,12 @@ def test_more_columns_than_rows_are_told():
     assert "60 rows for 80 columns" in " ".join(report.summary().split())
 
 
+def test_the_name_of_a_column_is_no_column():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"]})
+    with pytest.raises(DataError, match=r"got 'y'; .* audit\(X.drop\(columns='y'\), X\['y'\]\)"):
+        audit(frame, "y")
+
+
 def test_skill_is_that_of_a_guess():
     rng = np.random.default_rng(0)
     codes = (rng.random(400) < 0.3).astype(int)
@@ -178,8 +185,8 @@ def test_a_batch_is_reported_as_a_group():
     np.testing.assert_array_equal(np.sort(report.columns["row"][numbers == 0]), group.rows)
 
 
-def test_a_crowd_that_stands_by_itself_is_a_pocket():
-    # The data of the picture in README.
+def crowded():
+    """The data of the picture in README."""
     rng = np.random.default_rng(5)
     truth = np.repeat([-1.0, 1.0], 100)
     X = np.where(truth[:, None] < 0, (-1.6, -0.8), (1.6, 0.8)) + rng.normal(0, (0.8, 1.1), (200, 2))
@@ -187,6 +194,11 @@ def test_a_crowd_that_stands_by_itself_is_a_pocket():
     X[crowd] = (-5.0, 0.5) + 0.5 * rng.standard_normal((20, 2))
     y = truth.copy()
     y[crowd] = 1.0
+    return X, y, crowd
+
+
+def test_a_crowd_that_stands_by_itself_is_a_pocket():
+    X, y, crowd = crowded()
     report = audit(X, y, model=False, cv=3)
     (pocket,) = [group for group in report.groups if group.pocket]
     assert np.isin(pocket.rows, crowd).all()
@@ -200,6 +212,96 @@ def test_classes_that_are_made_of_pockets_are_left_alone():
     X = 3.0 * rng.random((300, 2))
     y = np.floor(X).sum(axis=1).astype(int) % 2
     assert not [group for group in audit(X, y, model=False, cv=3).groups if group.pocket]
+
+
+def worded(seed, n=800, noise=0.3, words=("DE", "AT", "CH")):
+    """A clean table with a column of words that has nothing to do with the label."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 4))
+    line = 2.0 * x[:, 0] - 1.5 * x[:, 1] + 0.5 * x[:, 2] * x[:, 0]
+    y = np.where(line + noise * rng.standard_normal(n) > 0.0, "good", "bad")
+    table = pd.DataFrame(x[:, :3], columns=list("abc")).assign(land=rng.choice(words, n))
+    return table, y
+
+
+@pytest.mark.parametrize(("seed", "noise"), [(1, 0.3), (2, 0.3), (3, 0.3), (3, 0.0)])
+def test_a_class_with_one_word_is_no_pocket(seed, noise):
+    X, y = worded(seed, noise=noise, words=("DE", "AT", "CH", "FR", "IT"))
+    assert not [group for group in audit(X, y, model=False, cv=3).groups if group.pocket]
+
+
+@pytest.mark.parametrize("number", [False, True])
+def test_a_class_that_a_word_turns_round_is_no_pocket(number):
+    # Good rows of CH stand by themselves among bad ones; whoever has not seen them has seen CH with
+    # the other label only.
+    rng = np.random.default_rng(0)
+    side = rng.choice([-1.0, 1.0], 600)
+    land = np.where(rng.random(600) < 0.13, "CH", rng.choice(["DE", "AT"], 600))
+    y = np.where((side > 0.0) != (land == "CH"), "good", "bad")
+    X = pd.DataFrame(side[:, None] + 0.2 * rng.standard_normal((600, 2)), columns=["a", "b"])
+    X["land"] = pd.factorize(land)[0] if number else land
+    assert audit(X, y, model=False, cv=3).groups == ()
+
+
+def test_a_crowd_with_a_common_word_is_found():
+    X, y = worded(2, words=("DE", "AT"))
+    crowd = np.flatnonzero((X["land"] == "AT") & (y == "bad"))[:20]
+    rng = np.random.default_rng(0)
+    X.loc[crowd, ["a", "b", "c"]] = (-5.0, 4.0, 0.0) + 0.3 * rng.standard_normal((20, 3))
+    y[crowd] = "good"
+    group = audit(X, y, model=False, cv=3).groups[0]
+    np.testing.assert_array_equal(group.rows, crowd)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_flagged_row_has_another_label_for_a_suggestion(classes):
+    X, y = worded({2: 0, 3: 6}[classes], n=300)
+    if classes == 3:
+        line = 2.0 * X["a"] - 1.5 * X["b"]
+        y = np.where(line > 1.0, "high", np.where(line < -1.0, "low", "middle"))
+    issues = audit(X, y, model=False, cv=3).issues()
+    assert len(issues) > 10
+    assert not (issues["predicted_label"] == issues["given_label"]).any()
+    # The reason quotes who speaks for the suggestion.
+    pairs = zip(issues["predicted_label"], issues["reason"], strict=True)
+    said = [f"predicts {label!r} " in why for label, why in pairs]
+    assert np.mean(said) > 0.7
+
+
+def test_many_rows_have_a_bar_after_the_models_too(capsys):
+    for n, shown in ((100, False), (5000, True)):
+        with Jobs(None, True, None).afterwards("comparing rows", n, 4) as step:
+            for _ in range(4):
+                step()
+        assert ("comparing rows" in capsys.readouterr().err) == shown
+
+
+def test_rows_around_a_group_of_any_size():
+    rows = np.random.default_rng(0).standard_normal((400, 3))
+    search = Search(rows, np.arange(400))
+    for size in (5, FEW, FEW + 1, 395, 400):
+        group = np.sort(np.random.default_rng(size).choice(400, size, replace=False))
+        others = np.setdiff1d(np.arange(400), group)
+        away = ((rows[group][:, None] - rows[others]) ** 2).sum(axis=2)
+        near = np.unique(others[np.argsort(away, axis=1)[:, :10]]) if others.size else others
+        np.testing.assert_array_equal(search.around(group), near)
+
+
+def test_what_a_group_says_of_the_rows_around_it_can_be_counted():
+    X, y, _ = batch()
+    plane, sides, _ = crowded()
+    for rows, labels in ((X, y), (plane, sides)):
+        Z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        report = audit(rows, labels, model=False, cv=3)
+        assert report.groups
+        for group in report.groups:
+            others = np.setdiff1d(np.arange(len(Z)), group.rows)
+            away = ((Z[group.rows][:, None] - Z[others]) ** 2).sum(axis=2)
+            around = np.unique(others[np.argsort(away, axis=1)[:, :10]])
+            assert group.beside == around.size
+            assert group.around == np.mean(labels[around] == group.other)
+            said = f"{group.around:.0%} of the {around.size} other rows nearest to them are "
+            assert said in str(group)
 
 
 def test_clean_clouds_have_no_group():

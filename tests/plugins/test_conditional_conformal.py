@@ -132,3 +132,8 @@ def test_one_cutoff_for_all_fails_the_group_that_the_others_do_not():
     mean, error = excess(split)
     assert mean[2] < -3.5 * error[2]
     assert -3.5 * error[-1] < mean[-1] < 1 / 41 + 3.5 * error[-1]
+
+
+def test_a_basis_is_a_function():
+    with pytest.raises(ModelError, match=r"basis must be a function of X, got \[1, 2\]; lambda X"):
+        ConditionalConformal(basis=[1, 2]).fit(np.eye(5), np.arange(5.0))

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from homotopy import DataError, ModelError
 from homotopy_plugins import ConformalSVR
 from homotopy_plugins.estimators.conformal_sets import merged, needed_rows
+from homotopy_plugins.estimators.scales import UnscaledWarning
 
 GAMMA = 0.5
 LOSSES = ["epsilon", "absolute", "quantile", "huber"]
@@ -349,3 +350,10 @@ def test_other_forms_of_the_same():
         other = ConformalSVR(**options, method="full").fit(sp.csr_matrix(X), y)
     for a, b in zip(full, other.predict_set(sp.csr_matrix(new)), strict=True):
         np.testing.assert_allclose(a[0], b[0], atol=1e-9)
+
+
+def test_unscaled_columns_are_told():
+    X, y = regression(40)
+    with pytest.warns(UnscaledWarning, match=r"ConformalSVR: the scale of column 1 .* Scale first"):
+        ConformalSVR().fit(X * [1.0, 1000.0, 1.0], y)
+    ConformalSVR().fit(X, y)

@@ -125,7 +125,7 @@ def test_on_a_laptop_nothing_is_cut_off(show):
 
 
 def test_many_groups_do_not_hide_the_rows(show, report):
-    group = Group(np.arange(5), "short", "tall", 0.9, 0.8, ("height 150 to 160",))
+    group = Group(np.arange(5), "short", "tall", 20, 0.9, 0.8, ("height 150 to 160",))
     page = show(shown=attrs.evolve(report, groups=(group,) * 43))
     assert page.locator("#groups > ul li").count() == 5
     more = page.locator("#groups details")

@@ -31,6 +31,7 @@ from homotopy.path.on_segments import OnSegments
 from homotopy.path.part import beginning
 from homotopy.path.segments import locate
 from homotopy.path.tolerances import PATH_TOLERANCES
+from homotopy.progress import told
 
 if TYPE_CHECKING:
     from homotopy.path import Path
@@ -194,6 +195,7 @@ class Examination:
         with np.errstate(all="ignore"):
             for part, stretch in self._stretches(places):
                 self._stretch(stretch, measured[part])
+                told(part.stop, len(places))
                 if until_failure and any(t.failed is not None for t in self.tallies.values()):
                     break
             self._fall()

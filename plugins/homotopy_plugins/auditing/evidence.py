@@ -21,7 +21,7 @@ from homotopy_plugins.auditing.blend import blended_score
 from homotopy_plugins.auditing.scores import OwnPath, some
 from homotopy_plugins.auditing.wrong_labels import Plateaus
 
-__all__ = ["NEAR", "Opinions", "evidence", "nearest", "opinions"]
+__all__ = ["NEAR", "SOUGHT", "Opinions", "evidence", "nearest", "opinions"]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import attrs
@@ -19,6 +19,8 @@ BAR = "{desc} {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
 # With several processes, jobs are sent out in batches of this many per process; the clock is
 # read between batches.
 ROUNDS = 2
+# From so many rows on, making something of the answers takes a second or more.
+MANY = 5000
 
 
 @attrs.frozen(eq=False)
@@ -66,6 +68,16 @@ class Jobs:
             if bar is not None:
                 bar.bar_format = BAR
             return self._rounds(jobs, bar)
+
+    @contextmanager
+    def afterwards(self, what: str, n: int, steps: int) -> Iterator[Callable[[], object]]:
+        """A bar for what is made of the results of `n` rows, if there are many; call what it yields
+        after each of its steps."""
+        if not self.verbose or n < MANY:
+            yield lambda: None
+            return
+        with progress_bar(what, steps) as bar:
+            yield lambda: bar.update(1)
 
     def _rounds(self, jobs: Sequence[Job], bar: Any) -> list[Any]:
         workers = int(effective_n_jobs(self.n_jobs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -70,8 +71,7 @@ class Heard:
 
 
 def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Found:
-    table, kept, classes = work.table, labels.kept, labels.classes
-    n, k = table.size, classes.size
+    kept, n = labels.kept, work.table.size
     if not kept.all():
         rare = np.unique(labels.given[~kept])
         work.notes.append(
@@ -80,10 +80,20 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         )
     splits = splits_of(cv, labels.codes, kept, seed, stratified=True)
     heard = _heard(work, labels, splits, C, seed)
+    with work.jobs.afterwards("comparing rows", n, 4) as step:
+        return _judged(work, labels, heard, step)
+
+
+def _judged(work: Work, labels: Labels, heard: Heard, step: Callable[[], object]) -> Found:
+    """What follows from what was heard; `step` is called at four places that take about as long."""
+    table, kept, classes = work.table, labels.kept, labels.classes
+    n, k = table.size, classes.size
     told = opinions(heard.columns, labels.codes, k)
     rows = np.flatnonzero(kept)
     codes = labels.codes[rows]
+    step()
     near = nearest(table.views["standard"][rows])
+    step()
     apart_ = calibrated(heard.grouped, codes, k) if heard.grouped else told.all[rows]
     own = heard.own.take(rows)
     known = Experience.of("classification")
@@ -94,14 +104,18 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
     flagged = ~kept
     flagged[rows] = named(wrong[rows])
     count = known.number(wrong[rows], facts, work.level).plus(int((~kept).sum()))
-    best = np.argmax(told.all, axis=1)
+    rival = _rivals(told.all, labels.codes)
+    # What makes a row suspicious is more than the blend, which may agree with its label.
+    best = np.where(flagged, rival, np.argmax(told.all, axis=1))
     place = np.maximum(labels.codes, 0)
     weights: dict[str, float] = {}
     for name, part in zip(heard.names, told.weights, strict=True):
         weights[name] = weights.get(name, 0.0) + float(part)
     near_all = np.full((n, near.shape[1]), -1, dtype=np.int64)
     near_all[rows] = rows[near]
+    step()
     alike = groups_of(table, labels, near_all, told.all, wrong, _filled(apart_, rows, n))
+    step()
     group = np.full(n, -1)
     for number, one in enumerate(alike):
         group[one.rows] = number
@@ -113,11 +127,19 @@ def audit_labels(work: Work, labels: Labels, cv: Any, C: float, seed: int) -> Fo
         "outlier_from": heard.own.first,
         "share": heard.own.share,
         "group": group,
-        "reason": label_reasons(labels, heard.names, told, near_all, heard.own),
+        "reason": label_reasons(labels, heard.names, told, rival, near_all, heard.own),
     }
     tie = np.where(kept, told.all[np.arange(n), place], -np.inf)
     skill = label_skill(told.all[rows], codes)
     return Found(wrong, flagged, tie, count, answer, weights, skill, tuple(alike), near_all, facts)
+
+
+def _rivals(odds: Array, codes: Index) -> Index:
+    """The likeliest class of each row but for the one that it is labelled with."""
+    others = odds.copy()
+    rows = np.flatnonzero(codes >= 0)
+    others[rows, codes[rows]] = -np.inf
+    return np.asarray(np.argmax(others, axis=1))
 
 
 def _filled(values: Array, rows: Index, n: int) -> Array:

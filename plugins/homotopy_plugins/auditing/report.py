@@ -98,7 +98,8 @@ class AuditReport:
         -------
         pandas.DataFrame with the caller's index, or a structured array without pandas
             row, the position in the table; is_label_issue; label_quality, the chance that the label
-            is right, in [0, 1]; given_label; predicted_label; margin_start and margin_end
+            is right, in [0, 1]; given_label; predicted_label, of a named row the likeliest other
+            label, of any other row the likeliest one; margin_start and margin_end
             (residual_start and residual_end, without their sign), of the plain machine and where
             outliers have no pull, on a path traced on all rows; outlier_from, the s at which the
             row first counts as an outlier on it, NaN if it never does; share, the part of the path

@@ -44,6 +44,11 @@ class Labels:
 
 def column_of(y: Any, n: int) -> Any:
     """y as an array of objects or numbers, one for each row and none missing."""
+    if isinstance(y, str | bytes):
+        raise DataError(
+            f"audit: y must hold the labels themselves, got {y!r}; if that is a column of X, give "
+            f"audit(X.drop(columns={y!r}), X[{y!r}])"
+        )
     if hasattr(y, "columns") or (hasattr(y, "ndim") and y.ndim == 2):
         if y.shape[1] != 1:
             raise DataError(f"audit: y must be one column, got {y.shape[1]}")

@@ -22,12 +22,13 @@ NEIGHBOURS = 10
 
 
 def label_reasons(
-    labels: Labels, names: list[str], told: Opinions, near: Index, own: OwnPath
+    labels: Labels, names: list[str], told: Opinions, rival: Index, near: Index, own: OwnPath
 ) -> Any:
-    """The machine that speaks most against the label, as far as it is relied upon, comes first,
-    then the neighbours, then the path."""
+    """The machine that speaks most for the `rival` of the label, as far as it is relied upon, comes
+    first, then the neighbours, then the path."""
     rows, codes = np.arange(labels.codes.size), np.maximum(labels.codes, 0)
-    against = -told.weights[:, None] * told.each[:, rows, codes]
+    gap = told.each[:, rows, rival] - told.each[:, rows, codes]
+    against = told.weights[:, None] * gap
     heard = np.argmax(against, axis=0)
     odds = told.each[heard, rows]
     top = np.argmax(odds, axis=1)

@@ -10,18 +10,25 @@ predicts, `answers` is what is said and how a command ends. `app` only binds the
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 
-__all__ = ["main"]
+__all__ = ["load", "main"]
 
 NEEDED = ("typer", "rich", "pandas", "sklearn")
 
 
 def main() -> None:
-    """The entry point; without the packages of the extra it says so and ends."""
+    """Run the command that the arguments of the process name."""
+    load()()
+
+
+def load() -> Callable[[], None]:
+    """What runs the command; without the packages of the extra it says so and ends."""
     try:
         from homotopy_plugins.cli.app import app
     except KeyboardInterrupt:
-        sys.stderr.write("homotopy: interrupted\n")
+        sys.stderr.write("homotopy: interrupted; nothing was done\n")
         sys.exit(130)
     except ImportError as error:
         missing = (error.name or "").split(".")[0]
@@ -32,4 +39,4 @@ def main() -> None:
             "install homotopy-qp[cli]\n"
         )
         sys.exit(2)
-    app(prog_name="homotopy")
+    return partial(app, prog_name="homotopy")

@@ -12,17 +12,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from homotopy.progress import in_words, progress_bar, shown_by
+from homotopy.progress import ENOUGH, heard_by, in_words, progress_bar, shown_by
 from homotopy.runtime import compiled
 from homotopy_plugins.cli.answers import INTERRUPTED, Voice, leave
 
-__all__ = ["Forecast", "bars", "compile_first", "forecasting", "working"]
+__all__ = ["Forecast", "bars", "compile_first", "expecting", "forecasting", "working"]
 
 # Seconds between two lines where there is no terminal, and before the first.
 INTERVAL = 10.0
@@ -60,6 +61,7 @@ class Forecast:
     def restart(self) -> None:
         """What was done until now was something else."""
         self.begun = self.at = time.monotonic()
+        self.part = self.step = 0.0
 
     def report(self, part: float) -> None:
         if part > self.part:
@@ -79,8 +81,11 @@ class Forecast:
 
     def left(self) -> float | None:
         """Seconds that are left, or None where nothing can be said yet."""
-        usual = None if self.expected is None else max(self.expected - self.passed, 1.0)
-        if self.part <= 0.0 or self.at <= self.begun:
+        usual = None if self.expected is None else self.expected - self.passed
+        if usual is not None and usual <= 0.0:
+            # It takes longer than was expected.
+            usual = None
+        if self.part < ENOUGH or self.at <= self.begun:
             return usual
         whole = (self.at - self.begun) / self.part
         measured = max(whole - self.passed, (1.0 - self.now()) * whole, 0.0)
@@ -104,6 +109,8 @@ class _Times(ProgressColumn):
         return Text(f"{passed}, {said}" if said and passed else passed or said)
 
 
+# Seconds that the next bar is expected to take.
+_EXPECTED: ContextVar[float | None] = ContextVar("expected", default=None)
 # Bars that are on the screen; a terminal shows one display at a time.
 _LIVE: list[Progress] = []
 
@@ -123,6 +130,8 @@ class _Forecasting(Progress):
             forecast = task.fields.get("forecast")
             if forecast is not None and forecast.part > 0.0:
                 task.total, task.completed = 1.0, forecast.now()
+            elif forecast is not None:
+                task.total = None
         yield from super().get_renderables()
 
 
@@ -137,7 +146,8 @@ class _Shown:
 
     def __init__(self, total: float) -> None:
         self.total, self.done = total, 0.0
-        self.forecast = Forecast()
+        self.forecast = Forecast(_EXPECTED.get())
+        _EXPECTED.set(None)
 
     def update(self, amount: float) -> None:
         self.done += amount
@@ -147,6 +157,11 @@ class _Shown:
         self.done = part * self.total
         self.forecast.report(part)
         self.draw()
+
+    def restart(self) -> None:
+        """What was done until now says nothing about the rest."""
+        self.done = 0.0
+        self.forecast.restart()
 
     def draw(self) -> None:
         """Show it."""
@@ -198,24 +213,32 @@ def bars(voice: Voice, interval: float = INTERVAL) -> Iterator[None]:
     """Show bars of the toolkit as this command shows things; without a terminal, a line after each
     `interval`."""
 
-    def make(name: str, total: float) -> _Shown:
-        if voice.terminal:
-            return _OnTerminal(name, total, voice.errors)
-        return _Shown(total) if voice.quiet else _InLines(name, total, voice, interval)
-
-    with shown_by(make):
+    with shown_by(lambda name, total: _made(name, total, voice, interval)):
         yield
+
+
+def _made(name: str, total: float, voice: Voice, interval: float) -> _Shown:
+    if voice.terminal:
+        return _OnTerminal(name, total, voice.errors)
+    return _Shown(total) if voice.quiet else _InLines(name, total, voice, interval)
+
+
+@contextmanager
+def expecting(seconds: float | None) -> Iterator[None]:
+    """The first bar inside is expected to take so long, which counts until it knows better."""
+    token = _EXPECTED.set(seconds)
+    try:
+        yield
+    finally:
+        _EXPECTED.reset(token)
 
 
 @contextmanager
 def working(voice: Voice, text: str, seconds: float | None = None) -> Iterator[None]:
-    """A line that lives while work goes on that reports nothing; `seconds` is about how long."""
-    if not voice.terminal:
-        yield
-        return
+    """A bar for work that has none of its own: it moves with what the work tells, and lives if that
+    is nothing; `seconds` is about how long it takes."""
     said = text if seconds is None or seconds < 2.0 else f"{text} (about {in_words(seconds)})"
-    with forecasting(voice.errors) as progress:
-        progress.add_task(said, total=None, forecast=Forecast())
+    with _made(said, 1.0, voice, INTERVAL) as bar, heard_by(bar.update_to):
         yield
 
 

@@ -32,6 +32,8 @@ DIRECT = ("path", "kernel", "C", "gamma")
 COLUMN = "@"
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NOTHING = ("none", "null")
+# What the width of a kernel may be.
+WIDTH = "a number, scale (as select takes it) or none (1 / number of columns)"
 
 
 @attrs.frozen
@@ -139,7 +141,8 @@ def parsed(plugin: str, option: Option, text: str, column: Lookup) -> Any:
             found, value = _read(kind, text)
             if found:
                 return value
-    raise CommandError(f"{plugin}: {option.name} must be {_wanted(option)}, got {text!r}")
+    wanted = WIDTH if option.name == "gamma" else _wanted(option)
+    raise CommandError(f"{plugin}: {option.name} must be {wanted}, got {text!r}")
 
 
 def _read(kind: str, text: str) -> tuple[bool, Any]:

@@ -35,6 +35,7 @@ from homotopy_plugins.cli.options import (
 )
 from homotopy_plugins.cli.sizes import cache_of
 from homotopy_plugins.cli.targets import Target, encoded_target, refused_target
+from homotopy_plugins.estimators.input_checks import kernel_width
 from homotopy_plugins.kernels.checks import TargetError
 from homotopy_plugins.tables.columns import Table
 from homotopy_plugins.tables.kinds import Choice
@@ -44,6 +45,8 @@ __all__ = ["Ingredients", "Recipe", "Restored", "checked_plugin", "mix", "reopen
 
 Array = npt.NDArray[np.float64]
 
+# Widths of a kernel that follow from the rows.
+WIDTHS = ("scale", "auto")
 # What a cell means has changed since recipe 1.
 FORMAT = "recipe 2"
 
@@ -230,6 +233,8 @@ def mix(
             )
         return np.asarray(values[rows])
 
+    if settings.get("gamma") in WIDTHS and "gamma" in options and "X" in arguments:
+        settings["gamma"] = _width(settings, arguments["X"], name)
     for key, text in settings.items():
         arguments[key] = parsed(name, options[key], text, column)
     try:
@@ -246,6 +251,12 @@ def mix(
     kept = None if file == STDIN else file
     recipe = Recipe(name, settings, choice, reading, encoding, kept, digest)
     return Ingredients(model, recipe, table.take(rows), target)
+
+
+def _width(settings: Mapping[str, str], X: Any, name: str) -> str:
+    """gamma="scale" or "auto" as a number, as `select` and the estimators take it."""
+    width = kernel_width(settings.get("kernel", "rbf"), settings["gamma"], X, name)
+    return "none" if width is None else repr(width)
 
 
 def _columns_set(table: Table, settings: Mapping[str, str]) -> list[str]:

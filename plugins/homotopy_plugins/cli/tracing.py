@@ -10,6 +10,7 @@ from rich.progress import TextColumn
 
 import homotopy
 from homotopy import Homotopy, LossModel, Path, Status, TraceError, TraceInterrupted
+from homotopy.progress import heard_by
 from homotopy_plugins.cli.answers import INTERRUPTED, CommandError, Voice, leave
 from homotopy_plugins.cli.bars import Forecast, forecasting
 
@@ -92,6 +93,10 @@ def _watching(model: LossModel, voice: Voice) -> Iterator[Tell | None]:
         task = bar.add_task("solving the start", total=None, forecast=forecast, t="", counts="")
         span: list[float] = []
 
+        def begin(part: float) -> None:
+            if not span:
+                forecast.report(part)
+
         def tell(now: homotopy.Progress) -> None:
             if not span:
                 start = model.span[0]
@@ -107,4 +112,5 @@ def _watching(model: LossModel, voice: Voice) -> Iterator[Tell | None]:
                 counts=f"{now.breakpoints} break-points, {now.jumps} jumps",
             )
 
-        yield tell
+        with heard_by(begin):
+            yield tell

@@ -245,6 +245,11 @@ class ConditionalConformal(BaseEstimator):  # type: ignore[misc]
         }
 
     def _basis_of(self, X: Any, n: int) -> Array:
+        if self.basis is not None and not callable(self.basis):
+            raise ModelError(
+                f"{NAME}: basis must be a function of X, got {self.basis!r}; "
+                "lambda X: X[:, [0]] takes column 0"
+            )
         if self.basis is None:
             return np.ones((n, 1))
         # What the basis takes may be a frame; a list is taken for an array, as elsewhere.

@@ -32,6 +32,7 @@ from homotopy_plugins.estimators.input_checks import (
     numeric_targets,
     plain_targets,
 )
+from homotopy_plugins.estimators.scales import warn_if_unscaled
 from homotopy_plugins.kernels.checks import check_size, number, positive
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.huber_ramp import HuberRamp
@@ -44,6 +45,10 @@ Array = npt.NDArray[np.float64]
 
 LOSSES = ("epsilon", "absolute", "quantile", "huber")
 METHODS = ("jackknife+", "jackknife-minmax", "full")
+# A pipeline would hide `predict_interval`.
+SCALED = (
+    "Scale first: scaler = StandardScaler().fit(X), then {name}(...).fit(scaler.transform(X), y)"
+)
 # The piece of residuals below epsilon (delta) in the polylines of `EpsilonRamp` and `HuberRamp`.
 INSIDE = 4
 
@@ -232,6 +237,8 @@ class ConformalSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 self, X, y, dtype=np.float64, accept_sparse=sparse, ensure_min_samples=2
             )
         check_size(X.data if sp.issparse(X) else X, "X", name)
+        names = getattr(self, "feature_names_in_", None)
+        warn_if_unscaled(X, names, self.kernel, name, 3, SCALED)
         return X, numeric_targets(y, name)
 
     def _kind(self) -> type[RegressionRamp]:

@@ -22,9 +22,9 @@ from homotopy import ModelError, Path, TraceError, ValidationCurve
 from homotopy.analysis.losses import Loss
 from homotopy.analysis.validation import held_out_losses
 from homotopy_plugins.estimators.proven import Proven, beyond, holds, proven, shortened
+from homotopy_plugins.estimators.thresholds import usual_threshold
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
 from homotopy_plugins.models.ramp import RampModel
-from homotopy_plugins.models.regression_ramp import DEFAULT_STOP, ROUNDING
 
 __all__ = [
     "Begun",
@@ -35,22 +35,14 @@ __all__ = [
     "curves_along_c",
     "first_met",
     "plain_point",
-    "spread",
     "standard_error",
-    "weighted_median",
 ]
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# A threshold that was not given is this many spreads of the plain fit's residuals.
-SPREADS = 2.0
-# The median of |r| in units of the standard deviation, if residuals are normal.
-NORMAL = 0.6744897501960817
 # The eps-path leads so far from the narrowest tube to the threshold.
 WIDENED = 0.9
-# A spread below this part of the largest residual is no scale: the fit passes through most targets.
-LEAST_SPREAD = 1e-3
 
 
 @attrs.frozen(eq=False)
@@ -99,8 +91,8 @@ class Recipe:
     options : dict
         What all models have in common.
     s : float or None
-        The threshold of the theta-path or the end of the s-path; None to take `SPREADS` times the
-        spread of the residuals of the plain fit.
+        The threshold of the theta-path or the end of the s-path; None to take the
+        `usual_threshold` of the plain fit.
     widest : float or None
         None unless the tube of an `EpsilonRamp` widens: it goes at least so far.  The models are
         then those of the theta-path that leads to its start.
@@ -155,23 +147,7 @@ class Recipe:
         if self.s is not None:
             return self.s
         model: Any = begun.model
-        counted = model.sample_weight > 0.0
-        residual = np.abs(model.y - begun.response(begun.traced[0], "before"))[counted]
-        typical = spread(residual, model.sample_weight[counted])
-        largest = float(residual.max())
-        if largest <= ROUNDING * float(np.abs(model.y).max()):
-            # f passes through every target: no threshold matters.
-            return 1.0
-        s = min(SPREADS * typical, 0.5 * largest)
-        if typical <= LEAST_SPREAD * largest:
-            s = DEFAULT_STOP * largest
-        if isinstance(model, EpsilonRamp):
-            # A threshold lies outside the tube; one that no row is beyond does no harm.
-            width = model.epsilon
-            s = max(
-                s, 2.0 * width if largest <= width else min(2.0 * width, 0.5 * (width + largest))
-            )
-        return s
+        return usual_threshold(model, begun.response(begun.traced[0], "before"))
 
 
 def _led_to(found: Proven, theta: float) -> tuple[Path, float, str]:
@@ -185,18 +161,6 @@ def _led_to(found: Proven, theta: float) -> tuple[Path, float, str]:
     if point is not None:
         return point, theta, f"{found.told()}; at theta={theta:g} its beginning was solved alone"
     return path, last, f"{found.told()}; outliers weigh theta={last:g} and not {theta:g}"
-
-
-def weighted_median(values: Array, weights: Array) -> float:
-    """The least value with at least half of the weight at or below it."""
-    order = np.argsort(values)
-    below = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
-
-
-def spread(residual: Array, weights: Array) -> float:
-    """The median of absolute residuals, in units of a standard deviation if they are normal."""
-    return weighted_median(residual, weights) / NORMAL
 
 
 @attrs.frozen(eq=False)

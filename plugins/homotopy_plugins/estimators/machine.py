@@ -39,13 +39,7 @@ from homotopy.analysis.losses import Loss
 from homotopy.report import Report
 from homotopy_plugins.estimators.audit import Fits, out_of_fold_fits, table
 from homotopy_plugins.estimators.export import exported, exported_classes
-from homotopy_plugins.estimators.folds import (
-    SPREADS,
-    Recipe,
-    Rows,
-    spread,
-    weighted_median,
-)
+from homotopy_plugins.estimators.folds import Recipe, Rows
 from homotopy_plugins.estimators.forks import Flips, PlainMachine, flips
 from homotopy_plugins.estimators.input_checks import (
     check_class_weight,
@@ -64,6 +58,7 @@ from homotopy_plugins.estimators.several import (
     refuse_several,
 )
 from homotopy_plugins.estimators.showing import bars, shown
+from homotopy_plugins.estimators.thresholds import spread, weighted_median
 from homotopy_plugins.kernels.checks import check_size, check_top, finite, positive
 from homotopy_plugins.kernels.kernel_model import nearest_definite
 from homotopy_plugins.models.epsilon_ramp import EpsilonRamp
@@ -78,6 +73,8 @@ Index = npt.NDArray[np.int64]
 
 # A value so near to the start of a path, in parts of its size, is the start.
 AT_START = 1e-10
+# The truncated loss charges no more for a row that is held out than this many spreads of y.
+CAP = 2.0
 # How "auto" and the folds choose a point of their curve.
 RULES = ("best", "one-standard-error")
 
@@ -664,7 +661,7 @@ class Regresses(RegressorMixin, RobustMachine):  # type: ignore[misc]
         if chosen != "truncated":
             return chosen
         distance = np.abs(rows.y - weighted_median(rows.y, rows.weight))
-        cap = SPREADS * spread(distance, rows.weight)
+        cap = CAP * spread(distance, rows.weight)
         # Most targets are equal: there is no scale to cut at.
         return Truncated(cap) if cap > 0.0 else "absolute"
 

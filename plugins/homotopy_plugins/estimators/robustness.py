@@ -65,7 +65,7 @@ class Scale:
         if self.start == self.end:
             found = np.zeros_like(t, dtype=float)
         else:
-            # And no -0.0.
+            # (Adding 0 makes 0 of -0.)
             found = np.clip(self.along(t), 0.0, 1.0) + 0.0
         return float(found) if np.ndim(t) == 0 else found
 

@@ -23,6 +23,8 @@ __all__ = ["UnscaledWarning", "warn_if_unscaled"]
 
 # The largest scale over the median one from which it is said.
 RATIO = 30.0
+# The way out, unless a machine is used in another way.
+PIPELINE = "Put a scaler before the machine: make_pipeline(StandardScaler(), {name}(...))"
 # Fewer rows than this tell little of a scale.
 FEW = 10
 
@@ -31,7 +33,9 @@ class UnscaledWarning(UserWarning):
     """The columns of X have scales so different that one of them decides alone."""
 
 
-def warn_if_unscaled(X: Any, names: Any, kernel: Any, name: str, stacklevel: int) -> None:
+def warn_if_unscaled(
+    X: Any, names: Any, kernel: Any, name: str, stacklevel: int, way: str = PIPELINE
+) -> None:
     """Warn where a column of X has a much larger scale than most, and say the way out.
 
     Sparse rows are left alone: their columns are counts or flags as a rule, and centring would
@@ -53,8 +57,7 @@ def warn_if_unscaled(X: Any, names: Any, kernel: Any, name: str, stacklevel: int
     column = f"column {largest}" if names is None else f"column {names[largest]!r}"
     warnings.warn(
         f"{name}: the scale of {column} is more than {RATIO:g} times that of most columns, which "
-        f"then hardly count. Put a scaler before the machine: "
-        f"make_pipeline(StandardScaler(), {name}(...)), or ignore UnscaledWarning if this is meant",
+        f"then hardly count. {way.format(name=name)}, or ignore UnscaledWarning if this is meant",
         UnscaledWarning,
         stacklevel=stacklevel + 1,
     )

@@ -371,9 +371,10 @@ class RobustSVR(OnePoint, Regresses):
     theta : float in [0, 1]
         The weight of outliers where it does not move.
     s : float larger than `epsilon`, or None
-        The threshold, a distance from y; how far the s-path goes.  None takes twice the spread of
-        the plain fit's residuals (their median over 0.6745), or half of the largest if that is
-        less, but no less than twice `epsilon`.
+        The threshold, a distance from y; how far the s-path goes.  None takes three times the
+        spread of the plain fit's residuals, or nine tenths of the largest one if that is less, but
+        no less than twice `epsilon`.  The spread is the median of the absolute residuals over
+        0.6745, without rows that the fit passes through: the standard deviation of normal ones.
     loss : {"truncated", "absolute", "squared"}
         What "auto" makes least on the rows held out.  Some of those are outliers too: "truncated"
         charges no more for a row than twice the spread of y (the median distance from its median

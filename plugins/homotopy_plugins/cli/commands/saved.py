@@ -131,15 +131,15 @@ def plot(
         found = _restored(file, data, target, voice)
         from homotopy import plot as pictures
 
+        shown: Any = found.path
         if what == "validation":
             assert held_out is not None
-            ax = pictures.plot_validation(_curve(found, held_out, target, voice))
-        else:
-            ax = getattr(pictures, f"plot_{what}")(found.path)
-        picture = io.BytesIO()
-        figure: Any = ax.figure
-        figure.savefig(picture, format=ending, dpi=150)
-        pyplot.close("all")
+            shown = _curve(found, held_out, target, voice)
+        with working(voice, "drawing"):
+            picture = io.BytesIO()
+            figure: Any = getattr(pictures, f"plot_{what}")(shown).figure
+            figure.savefig(picture, format=ending, dpi=150)
+            pyplot.close("all")
         replace_file(out, picture.getvalue())
         voice.wrote("picture", out)
 
@@ -162,11 +162,13 @@ def _curve(found: Restored, file: str, target: str | None, voice: Voice) -> Any:
         raise CommandError(f"{recipe.plugin} is not made from columns; it has no held-out rows")
     notes: list[str] = []
     choice = recipe.choice if target is None else attrs.evolve(recipe.choice, target=target)
-    table = read_table(file, recipe.reading)
+    with working(voice, f"reading {file}"):
+        table = read_table(file, recipe.reading)
     rows, held = rows_of(table, choice, [])
     X = recipe.encoding.apply(rows, notes)
     voice.note(*notes)
-    return found.path.validation_curve(X, held.values)
+    with working(voice, "predicting the held-out rows"):
+        return found.path.validation_curve(X, held.values)
 
 
 def report(

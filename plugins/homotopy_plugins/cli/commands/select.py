@@ -42,7 +42,7 @@ from homotopy_plugins.cli.arguments import (
     rows_of,
     voice_of,
 )
-from homotopy_plugins.cli.bars import bars, compile_first, working
+from homotopy_plugins.cli.bars import bars, compile_first, expecting, working
 from homotopy_plugins.cli.encoding import Encoding, frame_of
 from homotopy_plugins.cli.files import read_table
 from homotopy_plugins.cli.machines import Machine
@@ -180,9 +180,10 @@ def select(
         )
         shape = f"{number_of(rows.size, 'row')}, {number_of(X.shape[1], 'column')}"
         voice.note(f"{machine_class.__name__}: {shape}")
-        _warn(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
+        seconds = _warned(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
         try:
-            search.fit(X, goal.values)
+            with expecting(seconds):
+                search.fit(X, goal.values)
         except KeyboardInterrupt:
             voice.errors.print("homotopy select: interrupted; nothing was saved")
             leave(INTERRUPTED)
@@ -213,7 +214,7 @@ def select(
         _tell_search(search, machine, rows, goal, voice)
 
 
-def _warn(
+def _warned(
     shape: tuple[int, int],
     kernel: str,
     costs: int,
@@ -221,12 +222,13 @@ def _warn(
     cv: int,
     jobs: int | None,
     voice: Voice,
-) -> None:
-    """Say beforehand what will take long."""
+) -> float | None:
+    """Say beforehand what will take long; return how many seconds, or None if that is not long."""
     processes = (os.cpu_count() or 1) if jobs is not None and jobs < 0 else jobs or 1
     expected = SearchEstimate.of(shape, kernel, costs * widths, cv, processes)
     if expected.large:
         voice.note(expected.told(shape[0], kernel, costs))
+    return expected.seconds if expected.large else None
 
 
 def _check_folds(goal: Target, cv: int, classifies: bool, source: str) -> None:

@@ -76,7 +76,12 @@ def trace(
         str | None, typer.Option("--C", metavar="VALUE", help="Weight of the loss.")
     ] = None,
     gamma: Annotated[
-        str | None, typer.Option("--gamma", metavar="VALUE", help="Width of the rbf kernel.")
+        str | None,
+        typer.Option(
+            "--gamma",
+            metavar="VALUE",
+            help="Width of the rbf kernel; scale as in select (default: 1 / number of columns).",
+        ),
     ] = None,
     options: Annotated[
         list[str] | None,
@@ -217,7 +222,8 @@ def _as_features(settings: dict[str, str]) -> float | None:
     settings["kernel"] = "linear"
     text = settings.pop("gamma", None)
     try:
-        width = None if text is None else float(text)
+        # As in select, "scale" is 1 / number of columns of the kernel that is approximated.
+        width = None if text in (None, "scale") else float(text)
     except ValueError:
         width = -1.0
     if width is not None and not width > 0.0:
