@@ -98,7 +98,7 @@ def test_a_value_on_the_proven_part_is_fitted_as_usual(monkeypatch, kind, way):
         kind(path=way, s=path.model.s, robustness={way: t}).fit(X, y, sample_weight=weight),
     ]
     # (The usual threshold ends the path earlier than `ends` does.)
-    declines(monkeypatch, keep=0.5)
+    declines(monkeypatch, keep=0.6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         machine = kind(path=way, s=None if kind is RobustSVR else 0.0, robustness={way: t}).fit(
@@ -266,7 +266,7 @@ def test_a_table_that_was_once_declined(way, robustness):
 def test_auto_chooses_on_the_part_that_is_proven(monkeypatch, kind, way, rule):
     X, y = problem(kind)
     whole = kind(path=way, rule=rule).fit(X, y)
-    declines(monkeypatch, keep=0.5)
+    declines(monkeypatch, keep=0.6)
     with pytest.warns(ConvergenceWarning) as caught:
         machine = kind(path=way, rule=rule).fit(X, y)
     assert len(caught) == 1
@@ -300,7 +300,7 @@ def test_rows_held_out_without_any_path_leave_the_first_machine(monkeypatch, kin
 @ways
 def test_a_search_chooses_on_the_part_that_is_proven(monkeypatch, kind, way):
     X, y = problem(kind)
-    declines(monkeypatch, keep=0.5)
+    declines(monkeypatch, keep=0.6)
     with pytest.warns(ConvergenceWarning) as caught:
         search = kind(Cs=(0.1, 1.0), cv=3, path=way).fit(X, y)
     texts = [str(w.message) for w in caught]
@@ -456,7 +456,7 @@ def test_a_trend_at_a_lam_that_is_given(monkeypatch):
 @pytest.mark.parametrize("rule", ["gcv", "bic", "cv"])
 def test_a_trend_whose_lam_is_chosen(monkeypatch, rule):
     z, y = signal()
-    declines(monkeypatch, keep=0.5)
+    declines(monkeypatch, keep=0.6)
     with pytest.warns(ConvergenceWarning, match=f"lam='{rule}' was chosen on what is proven"):
         model = TrendFilterRegressor(lam=rule).fit(z, y)
     assert shared.holds(model.path_, model.lam_)
