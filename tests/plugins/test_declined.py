@@ -97,8 +97,7 @@ def test_a_value_on_the_proven_part_is_fitted_as_usual(monkeypatch, kind, way):
         usual.at({way: t}),
         kind(path=way, s=path.model.s, robustness={way: t}).fit(X, y, sample_weight=weight),
     ]
-    # (The usual threshold ends the path earlier than `ends` does.)
-    declines(monkeypatch, keep=0.6)
+    declines(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         usually = (0.4 if way == "s" else None) if kind is RobustSVR else 0.0
