@@ -379,12 +379,12 @@ for k in range(kills):
         os.write(told, b".")
         while os.getppid() == parent:
             # To the end, and then from the start, until it is killed.
-            long_run().resume(file, every=0.01)
+            long_run().resume(file, every=0.002)
             long_run(max_breakpoints=1).trace(checkpoint=file)
         os._exit(1)
     os.read(begun, 1)
     # By checkpoints, not by the clock: on a busy machine the child may hardly have run.
-    more, seen = random.randint(1, 8), os.stat(file).st_ino
+    more, seen = random.randint(1, 40), os.stat(file).st_ino
     while more:
         time.sleep(0.001)
         now = os.stat(file).st_ino
