@@ -69,7 +69,7 @@ def arrive(core, i, j):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def leave(core, i, j):  # type: ignore[no-untyped-def]
     """Move coordinate i to slope j and set its alpha to that of the slope."""
-    polylines, coords, scope, tol = core.polylines, core.coords, core.scope, core.tol
+    polylines, coords, scope = core.polylines, core.coords, core.scope
     piece = coords.status[i].piece
     if scope.window and piece % 2 == 1:
         coords.u[i] = corner_now(core, i, piece // 2)
@@ -82,11 +82,21 @@ def leave(core, i, j):  # type: ignore[no-untyped-def]
         # (On a slanted piece alpha stays, and determines u.)
         before, coords.alpha[i] = coords.alpha[i], slope_value(core, i, j, 0.0)
         change = coords.alpha[i] - before
-        if coords.status[i].own * abs(change) > tol.dropped * max(
-            coords.fence[i].scale, abs(coords.u[i])
-        ):
+        if is_missed(core, i, change):
             # Rounding of t makes a fast alpha miss the end of its knot.
             drop(core, i, change)
+
+
+@njit(**PART)
+def is_missed(core, i, change):  # type: ignore[no-untyped-def]
+    """Whether a change of alpha_i shows in its own response or in a border equation."""
+    coords, active, tol = core.coords, core.active, core.tol
+    size = max(coords.fence[i].scale, abs(coords.u[i]))
+    missed = coords.status[i].own * abs(change) > tol.dropped * size
+    for c in range(active.column.size):
+        off = abs(change * coords.border[i, c])
+        missed = missed or off > tol.dropped * active.column[c].weight
+    return missed
 
 
 @njit(**PART)

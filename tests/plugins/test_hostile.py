@@ -98,6 +98,7 @@ REFUSED = {
     "both ends of a segment right on different slanted pieces, and all between them off": 201909,
     "rows of a kernel dependent to 100 eps take turns, which moves w by the root of that": 226141,
     "b takes up the rounding of a row of 1e-8: others were allowed it as well": 318192,
+    "an alpha without a row left its piece, and the balance with it": 401226,
 }
 
 
