@@ -365,7 +365,9 @@ _PLAINER = (
 
 def _plainly(text: str) -> str:
     """``--rows must be at least 10, got '5'``, whatever typer makes of it."""
-    found = re.fullmatch(r"Invalid value for '([^']+)': (.*?)\.?(, got .*)?", text)
+    # (Older versions of typer name an environment variable that there is not.)
+    named = r"Invalid value for '([^']+)'(?: \(env var: 'None'\))?"
+    found = re.fullmatch(named + r": (.*?)\.?(, got .*)?", text)
     if found is None:
         return text
     for theirs, plainer in _PLAINER:
