@@ -357,7 +357,7 @@ _PLAINER = (
     (r"\S+ is not in the range x>=(\S+)", r"must be at least \1"),
     (r"\S+ is not in the range (\d+)<=x<=(\d+)", r"must be from \1 to \2"),
     (r"Input should be a valid integer.*", "must be a whole number"),
-    (r"('.*') is not a valid int(?:eger)?", r"must be a whole number, got \1"),
+    (r"('.*') is not a valid int(?:eger)?(?: range)?", r"must be a whole number, got \1"),
     (r"Input should be a valid number.*", "must be a number"),
     (r"('.*') is not a valid float", r"must be a number, got \1"),
 )
