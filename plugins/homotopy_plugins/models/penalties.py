@@ -56,7 +56,7 @@ CONSTANT = 1e-28
 class ConcavePenalty(Predictor):
     """What MCP and SCAD share.
 
-    With an intercept the columns of a dense X and y are shifted as in `LeastSquares`, and what is
+    With an intercept the columns of a dense X and y are shifted as in ``LeastSquares``, and what is
     left has its mean subtracted wherever products are formed.
 
     Parameters
