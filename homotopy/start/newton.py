@@ -229,7 +229,7 @@ class _Line:
             else:
                 high, above, below = length, value, 0.5 * below
             if not below < above:
-                # Both are 0, halved once too often.
+                # Rounding has decided the sign of `at_zero`: nothing is bracketed.
                 break
             length = 4.0 * low if high == np.inf else low + (high - low) * below / (below - above)
         return length
