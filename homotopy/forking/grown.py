@@ -172,5 +172,7 @@ def _write_form(mover: Walker, new: NewRow, row: int) -> tuple[float, float]:
         phi.data[part] = mover.form.data[part] = features
     else:
         phi[row] = mover.form.phi[row, :width] = features
+        if mover.fixed.transposed:
+            mover.window.packed[:width, row] = features
     gram.diag[row] = diagonal = float(features @ features)
     return float(features @ mover.motion.w[:width]), diagonal

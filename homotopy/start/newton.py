@@ -188,11 +188,13 @@ def _bordered(block: Array, system: System, tolerances: StartTolerances) -> tupl
 
 def _solve(H: Array, right: Array, tolerances: StartTolerances) -> Array:
     """Solve a positive definite system; by least squares if rounding has made it indefinite."""
-    try:
-        factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
+    if not right.size:
+        return np.zeros(right.shape)
+    # (The wrappers of these routines take longer than a small system.)
+    _, solution, failed = scipy.linalg.lapack.dposv(H, right, lower=1)
+    if failed:
         return np.asarray(np.linalg.lstsq(H, right, rcond=tolerances.singular)[0])
-    return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+    return np.asarray(solution)
 
 
 @attrs.frozen(eq=False)
@@ -207,14 +209,15 @@ class _Line:
     before: Array
     at_zero: float
     square: float
+    work: Array
 
     def derivative(self, length: float) -> float:
         """Return the derivative at this length of the step."""
-        alpha = np.empty(self.z.size)
-        z = self.z + length * self.dz
-        self.tables.meet(z, self.anchor, self.sigma, alpha, np.empty(alpha.size))
+        alpha, stiffness = self.work
+        self.tables.meet(self.z + length * self.dz, self.anchor, self.sigma, alpha, stiffness)
         # Use differences: near the end everything else cancels.
-        return self.at_zero + length * self.square - float((alpha - self.before) @ self.dz)
+        alpha -= self.before
+        return self.at_zero + length * self.square - float(alpha @ self.dz)
 
     def search(self) -> float:
         """Return a length at which the derivative is near 0, by false position."""
@@ -265,6 +268,7 @@ class Leaning:
         self.at, self.form, self.alpha = at, form, at.alpha
         self.z = form.begin(at.alpha) + at.border @ at.b
         self.stiffness, self.pull = np.empty(self.z.size), np.zeros(self.z.size)
+        self.work = np.empty((2, self.z.size))
         self.left = np.inf
 
     def settle(self, sigma: float) -> Settled:
@@ -333,7 +337,7 @@ class Leaning:
         dz, length = dq + at.border @ db, 1.0
         if not whole:
             fall = -square - float(lean @ dz[active] ** 2) - float(damp @ db**2)
-            line = _Line(at.tables, self.z, dz, anchor, sigma, self.alpha, fall, square)
+            line = _Line(at.tables, self.z, dz, anchor, sigma, self.alpha, fall, square, self.work)
             length = line.search()
         self.form.advance(length)
         self.z += length * dz

@@ -14,6 +14,7 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.nearness import (
     gaps_of,
     near_alpha_of,
+    near_in_loop,
     near_of,
     slanted_u,
     slope_rate,
@@ -78,7 +79,7 @@ def first_corner(core):  # type: ignore[no-untyped-def]
         if down > up:
             gap, speed = under, down
         if speed > 0.0 and gap < best * speed:
-            still = per_left * near_of(core, i) + still_u(core, i)
+            still = per_left * near_in_loop(core, i) + still_u(core, i)
             if speed > still:
                 best = max(gap, 0.0) / speed
                 if slanted and coords.status[i].bend > 0.0:
@@ -261,7 +262,7 @@ def move(core, length):  # type: ignore[no-untyped-def]
             u[i] = slanted_u(core, i)
             coords.status[i].miss += length * coords.status[i].miss_rate
         over, under = gaps_of(core, i)
-        if min(over, under) <= near_of(core, i):
+        if min(over, under) <= near_in_loop(core, i):
             coords.tied[count] = i
             count += 1
     event.tied = count
@@ -344,14 +345,8 @@ def step(core):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def check_due(core):  # type: ignore[no-untyped-def]
     """Return what must be done before the next step, `GO` if nothing."""
-    coords, motion, record, route, fixed = (
-        core.coords,
-        core.motion,
-        core.record,
-        core.route,
-        core.fixed,
-    )
-    system, scope, cursor, opt = core.system, core.scope, core.cursor, core.opt
+    record, route, fixed = core.record, core.route, core.fixed
+    system, scope, cursor = core.system, core.scope, core.cursor
     if route.tau == route.stop:
         seal(core)
         return ARRIVED
@@ -366,10 +361,8 @@ def check_due(core):  # type: ignore[no-untyped-def]
         or cursor.entries + 2 * (system.actives + system.dependents) + 64 > record.active.size
     ):
         return RECORD_FULL
-    n = coords.u.size
     used_up = scope.window == BY_DISTANCE and scope.reach < 0.0
-    wide = fixed.mode != ROWS and n > 4 * opt.fewest_on_features and n * motion.w.size > opt.wide
-    if wide and (scope.window == NO_WINDOW or used_up):
+    if fixed.wide and (scope.window == NO_WINDOW or used_up):
         return open_by_distance(core)
     return GO
 

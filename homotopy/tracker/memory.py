@@ -137,6 +137,9 @@ class Memory:
                 form = form._replace(phi=np.zeros((self.gram.size, 1)))
                 self.width = 1
         self.form = form
+        shape, dense = (self.gram.size, self.width), fixed.mode == state.DENSE
+        fixed.wide = phi is not None and self.windows.pay_by_distance(*shape)
+        fixed.transposed = dense and not fixed.wide and self.windows.transpose(*shape)
 
     def _set_coordinates(self) -> None:
         fixed, gram, n = self.fixed, self.gram, self.gram.size
@@ -167,7 +170,7 @@ class Memory:
             tied=np.zeros(2 * n + 2, dtype=np.int64),
             touched=np.zeros(n, dtype=np.int64),
         )
-        self.scope.examined = n
+        self.scope.examined, self.scope.packed = n, fixed.transposed
         self.alpha, self.u = self.coords.alpha, self.coords.u
         self.piece, self.side = status.piece, status.side
         self.lift, self.shift = fence.lift, fence.shift
@@ -191,7 +194,8 @@ class Memory:
             kept_alpha=np.zeros(0),
         )
         self.column = records(np.zeros(m, state.COLUMN))
-        packed = np.zeros((self.width if self.fixed.mode == state.DENSE else 0, 0))
+        none = np.zeros((self.width if self.fixed.mode == state.DENSE else 0, 0))
+        packed = np.ascontiguousarray(self.form.phi.T) if self.fixed.transposed else none
         self.window = state.Window(
             panel=np.zeros((0, 0)),
             packed=packed,

@@ -14,6 +14,7 @@ __all__ = [
     "corner_rate",
     "gaps_of",
     "near_alpha_of",
+    "near_in_loop",
     "near_of",
     "piece_rate",
     "reset_slanted_u",
@@ -86,6 +87,12 @@ def gaps_of(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def near_of(core, i):  # type: ignore[no-untyped-def]
     """Return how close to a corner u_i counts as on it (see `homotopy.tracker.tolerances`)."""
+    return near_in_loop(core, i)
+
+
+@njit(**PART, forceinline=True)
+def near_in_loop(core, i):  # type: ignore[no-untyped-def]
+    """Do as `near_of`, compiled into the caller: for loops over all coordinates."""
     coords, fixed, sizes, system, tol = core.coords, core.fixed, core.sizes, core.system, core.tol
     fence = coords.fence[i]
     # (If b shifts all responses far from 0, the corners are no farther apart.)
@@ -93,10 +100,17 @@ def near_of(core, i):  # type: ignore[no-untyped-def]
     size = max(size, tol.of_w * fence.root * sizes.length)
     near = tol.near * size + fence.root * sizes.noise
     if fixed.slanted and coords.status[i].bend > 0.0:
-        # There alpha determines u, and is more precise if the curvature is large.
-        alpha = near_alpha_of(core, i, 0.0) / coords.status[i].bend
-        near = min(near, alpha + tol.blur * EPS * abs(coords.u[i]))
+        near = min(near, near_by_alpha(core, i))
     return near + system.blur * abs(coords.du[i])
+
+
+@njit(**PART)
+def near_by_alpha(core, i):  # type: ignore[no-untyped-def]
+    """Return the same for coordinate i on a slanted piece, from how near alpha_i is: there alpha
+    determines u, and is more precise if the curvature is large.
+    """
+    coords, tol = core.coords, core.tol
+    return near_alpha_of(core, i, 0.0) / coords.status[i].bend + tol.blur * EPS * abs(coords.u[i])
 
 
 @njit(**PART)

@@ -54,7 +54,8 @@ class Runs(Routes):
         """Examine all coordinates again, as `homotopy.tracker.windows.examine_all` does."""
         scope = self.scope
         self.coords.near[:] = self._every
-        scope.examined, scope.window, scope.packed = self.u.size, state.NO_WINDOW, 0
+        scope.examined, scope.window = self.u.size, state.NO_WINDOW
+        scope.packed = self.fixed.transposed
         self.note(examined_changed)
 
     def write_alpha(self) -> None:

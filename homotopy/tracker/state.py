@@ -170,6 +170,8 @@ widest       real   the largest entry of the border
 mode         whole  ROWS, DENSE or SPARSE
 slanted      whole  whether there are slanted pieces
 semidefinite whole  whether Q is positive semidefinite
+wide         whole  whether there are so many features that a window by distance pays
+transposed   whole  whether `packed` holds the features of all coordinates
 asks         whole  whether the model has its own rule for flips
 """)
 SIZES = documented("""

@@ -400,6 +400,9 @@ class Windows:
         A product with the active rows is worth avoiding above this many multiplications.
     wide : int
         The same for a product with all features.
+    transposed : int
+        Dense features without windows are also kept by columns, up to this many numbers: a product
+        with few features takes a fraction of the time.
     overhead : float
         The overhead of examining all features, in multiplications.
     ahead : int
@@ -430,6 +433,7 @@ class Windows:
     heavy_across: int = 60_000
     heavy_along: int = 40_000
     wide: int = 60_000
+    transposed: int = 250_000
     overhead: float = 1.4e6
     ahead: int = 24
     fewest: int = 96
@@ -444,6 +448,14 @@ class Windows:
     ample: float = 0.5
     tight: float = 0.9
     each: float = 3.0
+
+    def pay_by_distance(self, n: int, width: int) -> bool:
+        """Return whether windows by distance pay with `width` features."""
+        return n > 4 * self.fewest_on_features and n * width > self.wide
+
+    def transpose(self, n: int, width: int) -> bool:
+        """Return whether a copy of the features by columns pays."""
+        return n * width <= self.transposed
 
     def closed(self) -> Windows:
         """Return windows that never open: all coordinates are always examined."""

@@ -60,7 +60,7 @@ def examine_all(core):  # type: ignore[no-untyped-def]
         coords.near[i] = i
     scope.examined = coords.u.size
     scope.window = NO_WINDOW
-    scope.packed = 0
+    scope.packed = core.fixed.transposed
     examined_changed(core)
 
 

@@ -684,5 +684,5 @@ def test_a_step_along_which_rounding_is_all_that_moves_has_some_length():
 
     nothing, tables = np.zeros(1), SimpleNamespace(tolerances=StartTolerances())
     for at_zero in (1.0, 5e-324, 0.0, -1.0):
-        line = Flat(tables, nothing, nothing, nothing, 1.0, nothing, at_zero, 0.0)
+        line = Flat(tables, *[nothing] * 3, 1.0, nothing, at_zero, 0.0, np.zeros((2, 1)))
         assert np.isfinite(line.search())

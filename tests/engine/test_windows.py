@@ -67,7 +67,7 @@ class Watched:
     def opened(self):
         """Windows by direction, and what can be seen of those by distance (which are not counted):
         break-points at which not all were looked at, and the room made for their features."""
-        packed = self.tracker.window.packed.shape[1] > 0
+        packed = self.tracker.window.packed.shape[1] > 0 and not self.tracker.fixed.transposed
         return int(self.tracker.scope.opened) + self.narrow + packed
 
 
