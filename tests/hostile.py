@@ -135,13 +135,11 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
         tell(oracle.border(p), f"at {parameter}={t:.9g} ({side}) the border equations do not hold")
     for t in dict.fromkeys(t for t, _ in sides):
         before, after = points[t, "before"], points[t, "after"]
-        # Both from where u is before: a constant more or less does not matter.
-        first, last = (oracle.objective(p, before.u) for p in (before, after))
-        rise, known = last[0] - first[0], max(first[1] + last[1], 1e-300)
+        rise = _rise(oracle, before, after, t in jumps)
         if t in jumps:
-            tell(rise / known, f"the objective rises at the jump at {parameter}={t:.9g}")
+            tell(rise, f"the objective rises at the jump at {parameter}={t:.9g}")
         else:
-            tell(abs(rise) / known, f"the objective breaks at {parameter}={t:.9g} without a jump")
+            tell(rise, f"the objective breaks at {parameter}={t:.9g} without a jump")
             tell(oracle.moved(before, after), f"w breaks at {parameter}={t:.9g} without a jump")
     for t in inside.tolist():
         stuck = _stuck(st, oracle, path, t)
@@ -153,6 +151,22 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
             tell(gain / 1e-6, f"at {parameter}={t:.9g} DAQP finds a better point")
     found += _covered(problem, path, points, oracle)
     return found, worst
+
+
+def _rise(oracle: Examiner, before: Point, after: Point, jump: bool) -> float:
+    """By how much the objective rises, or changes where there is no jump; 1 is as much as may be."""
+
+    def rise(first: Point, last: Point) -> float:
+        # Both from where u is before: a constant more or less does not matter.
+        (start, blur), (end, more) = (oracle.objective(p, first.u) for p in (first, last))
+        change = end - start
+        return (change if jump else abs(change)) / max(blur + more, 1e-300)
+
+    off = rise(before, after)
+    if off > 1.0 and not (before.plain is None and after.plain is None):
+        # Either reading of u will do, but the same on both sides.
+        off = min(off, rise(before.as_summed(), after.as_summed()))
+    return off
 
 
 def _drift(st: Statement, path: Path, t: float) -> Any:

@@ -386,6 +386,10 @@ class Point:
             spread = np.minimum(spread, inner + shift)
         return cls(t, alpha, b, u, terms, spread, stored, problem.polyline(t), plain)
 
+    def as_summed(self) -> Point:
+        """The same point with u as its terms add up, whether or not ``B' alpha = 0``."""
+        return self if self.plain is None else attrs.evolve(self, u=self.plain)
+
 
 class Examiner:
     """Decides whether points are local optima; `peak` holds the largest terms met on the path."""
@@ -437,7 +441,7 @@ class Examiner:
             off = self._off(p, drift)
             if p.plain is not None and np.max(off) > 1:
                 # Either reading of u will do, but the same for all coordinates.
-                other = self._off(attrs.evolve(p, u=p.plain), drift)
+                other = self._off(p.as_summed(), drift)
                 off = other if np.max(other) <= 1 else off
         return np.where(np.isnan(off), INF, off)
 

@@ -318,6 +318,15 @@ def test_the_oracle_sees_a_jump_taken_backwards(traced):
         assert any("objective rises" in what for what in found)
 
 
+def test_the_oracle_sees_no_rise_where_only_the_rounding_of_the_balance_moves():
+    """alphas of 1e-22 among features of 1e11: what the balance is off by, multiplied by the centre
+    of the features, would be a response."""
+    problem = hostile_problem(411320)
+    path = Homotopy(problem.model).trace()
+    assert [jump.moved for jump in path.jumps] == [False]
+    assert not faults(problem, path)[0]
+
+
 def test_the_oracle_sees_a_path_that_ends_early(traced):
     for problem, path in traced:
         start, stop = path.traced
