@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from homotopy.arrays import Array, Bools, Index
 from homotopy.model import Problem
 
-__all__ = ["Point", "cause_of_trouble"]
+__all__ = ["Point", "cause_of_rounding", "cause_of_trouble", "rounding_of_responses"]
 
 
 EPS = float(np.finfo(np.float64).eps)
@@ -78,8 +78,36 @@ def cause_of_trouble(problem: Problem, stopped: Point, proven: Point | None = No
     return next(filter(None, _causes(problem, stopped, last)), unknown)
 
 
+def rounding_of_responses(problem: Problem, point: Point) -> float:
+    """Return the rounding error of ``Q alpha``, as a multiple of the response: the largest one.
+
+    A response near 0 is compared with the largest of its own corners; where they are all 0, a
+    response of 0 is right to rounding.
+    """
+    lines = problem.polylines
+    corner = np.abs(lines.corner0) + np.abs(lines.corner1 * point.t)
+    size = np.max(corner, axis=1, initial=0.0, where=np.isfinite(corner))
+    real = size > 0.0
+    error = EPS * _terms(problem, point)[real] / np.maximum(size, np.abs(point.u))[real]
+    return float(np.max(error, initial=0.0))
+
+
+def cause_of_rounding(problem: Problem, point: Point) -> str:
+    """Say why rounding is large beside the responses at `point`, and the way out."""
+    way_out = "bring features and targets to one scale, with means near 0"
+    return next(filter(None, _scales(problem, point)), way_out)
+
+
 def _causes(problem: Problem, stopped: Point, last: Point) -> Iterator[str]:
     """Yield the causes, the most certain first; an empty string if one was not measured."""
+    yield from _scales(problem, stopped)
+    yield _alike_rows(problem, last)
+    yield _dependent(problem, stopped.active)
+    yield _ties(problem, last)
+
+
+def _scales(problem: Problem, stopped: Point) -> Iterator[str]:
+    """Yield the causes that are numbers of very different size."""
     table = problem.model.table()
     if table is None:
         yield _columns(problem.gram.features())
@@ -90,16 +118,17 @@ def _causes(problem: Problem, stopped: Point, last: Point) -> Iterator[str]:
     yield _border(problem)
     yield _far_corners(problem, stopped.t)
     yield _wide_alphas(stopped.alpha)
-    yield _alike_rows(problem, last)
-    yield _dependent(problem, stopped.active)
-    yield _ties(problem, last)
+
+
+def _terms(problem: Problem, point: Point) -> Array:
+    """Return a bound on the terms that each entry of ``Q alpha`` is a sum of."""
+    length = np.sqrt(problem.gram.sizes)
+    return np.asarray(length * float(length @ np.abs(point.alpha)))
 
 
 def _lost_digits(problem: Problem, stopped: Point) -> str:
-    length = np.sqrt(problem.gram.sizes)
-    terms = length * float(length @ np.abs(stopped.alpha))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = terms / stopped.size
+        ratio = _terms(problem, stopped) / stopped.size
     ratio = ratio[np.isfinite(ratio) & (ratio > 0.0)]
     lost = float(np.log10(np.median(ratio))) if ratio.size else 0.0
     if LIMITS.known - lost >= LIMITS.digits:

@@ -123,7 +123,9 @@ class Homotopy(Options):
         """
         grace = self.tracing.grace
         keeper = None if checkpoint is None else Keeper(checkpoint, every, self, grace)
-        return self._run(start, progress, callback, keeper, None)[0]
+        path, run = self._run(start, progress, callback, keeper, None)
+        run.warn_of_rounding(path, stacklevel=2)
+        return path
 
     def traced(self, start: Start = None) -> tuple[Path, Run]:
         """Return the path, and the attempt that traced it with its tracker (see `PathSequence`)."""
@@ -168,7 +170,9 @@ class Homotopy(Options):
         saved = Checkpoint.read(file, self)
         into = file if checkpoint is None else checkpoint
         keeper = Keeper(into, every, self, self.tracing.grace)
-        return self._run(None, progress, callback, keeper, saved)[0]
+        path, run = self._run(None, progress, callback, keeper, saved)
+        run.warn_of_rounding(path, stacklevel=2)
+        return path
 
     def _run(
         self,

@@ -1,4 +1,4 @@
-"""The error tree.
+"""The error tree, and a warning.
 
 Every error of the toolkit is a `HomotopyError` and also the builtin a caller would expect, so
 ``except ValueError`` keeps working.  A message names the object, the value and the way out.
@@ -12,6 +12,7 @@ __all__ = [
     "MissingPackageError",
     "ModelError",
     "PathError",
+    "RoundingWarning",
     "TraceError",
     "TraceInterrupted",
     "UnknownPluginError",
@@ -55,6 +56,14 @@ class TraceError(HomotopyError, RuntimeError):
 
     path: object = None
     limit: str | None = None
+
+
+class RoundingWarning(UserWarning):
+    """Rounding may exceed a response, so a certified path says little about it.
+
+    A path is certified if it is exact for data that differ from yours by rounding.  If a response is
+    a sum of terms 1e16 times as large, rounding can turn it into anything: scale the data.
+    """
 
 
 class TraceInterrupted(KeyboardInterrupt):

@@ -21,7 +21,7 @@ import numpy as np
 from oracles import Examiner, Point, Polyline, Statement, better, machine, program
 
 from homotopy import Homotopy, Path, compile_now
-from homotopy.errors import ModelError, TraceError
+from homotopy.errors import ModelError, RoundingWarning, TraceError
 from homotopy.model.affine import Affine
 from homotopy.testing import HostileProblem, hostile_problem
 
@@ -154,7 +154,7 @@ def faults(problem: HostileProblem, path: Path) -> tuple[list[str], float]:
 
 
 def _rise(oracle: Examiner, before: Point, after: Point, jump: bool) -> float:
-    """By how much the objective rises, or changes where there is no jump; 1 is as much as may be."""
+    """How far the objective rises, or changes where there is no jump; 1 is as much as may be."""
 
     def rise(first: Point, last: Point) -> float:
         # Both from where u is before: a constant more or less does not matter.
@@ -260,12 +260,14 @@ def _contact(problem: HostileProblem, p: Point) -> list[tuple[int, float]]:
 
 
 def examine(seed: int) -> Outcome:
-    """Make, trace, certify and judge one problem; warnings are errors."""
+    """Make, trace, certify and judge one problem; other warnings than of rounding are errors."""
     begin = time.perf_counter()
     name = ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            # Many of these problems are meant to drown in rounding.
+            warnings.simplefilter("ignore", RoundingWarning)
             problem = hostile_problem(seed)
             name = problem.name
             kind, cause, worst = _judge(problem)

@@ -19,7 +19,7 @@ from homotopy.path.recorded import jump_records, segments_of
 from homotopy.tracing.first_point import FirstPoint, Guess, Start
 from homotopy.tracing.jumps import NONE, Jumps
 from homotopy.tracing.options import Options
-from homotopy.tracing.verdict import Unproven, is_proven, unproven_error
+from homotopy.tracing.verdict import Unproven, is_proven, unproven_error, warn_of_rounding
 from homotopy.tracing.watch import FOREVER, Callback, Stopped, Watch
 from homotopy.tracker import Failed, Tracker
 
@@ -103,6 +103,10 @@ class Run:
         if earlier is None:
             raise trouble
         raise unproven_error(self.tracker, self.start, self.options.tracing, earlier, trouble)
+
+    def warn_of_rounding(self, path: Path, stacklevel: int) -> None:
+        """Warn if rounding may exceed a response of the path that was returned."""
+        warn_of_rounding(path, self.tracker, self.options.tracing, stacklevel + 1)
 
     def _too_late(self) -> TraceError:
         """Return the error of a trace that was stopped before there was a path."""

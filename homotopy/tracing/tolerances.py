@@ -62,6 +62,8 @@ class TraceTolerances(Clocks):
     # A rough guess of the first point, or one solve instead of settling, is accepted only if
     # rounding is below this fraction of every response.
     quick: float = 1e-9
+    # A `RoundingWarning` is issued if rounding may be this many times a response.
+    warned: float = 1.0
     # Nothing is proven if rounding is this many times a response: the certificate, which allows for
     # rounding, would pass anything.
     drowned: float = 1e9

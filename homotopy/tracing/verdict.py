@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import attrs
 import numpy as np
 
 from homotopy.checkpoint import Trouble
-from homotopy.diagnosis import Point, cause_of_trouble
-from homotopy.errors import TraceError
+from homotopy.diagnosis import (
+    Point,
+    cause_of_rounding,
+    cause_of_trouble,
+    rounding_of_responses,
+)
+from homotopy.errors import RoundingWarning, TraceError
 from homotopy.model import Problem
 from homotopy.model.polyline import is_free
 from homotopy.path import Path, Status
@@ -93,6 +100,27 @@ def _climbs(path: Path, level: float) -> bool:
     )
 
 
+def warn_of_rounding(
+    path: Path, tracker: Tracker, tolerances: TraceTolerances, stacklevel: int
+) -> None:
+    """Warn if rounding may exceed a response of a path that is proven."""
+    # The tracker's own measure costs nothing, but is too large where corners meet.
+    if tracker.sizes.strain <= tolerances.warned:
+        return
+    ends = [_point_on(path, tracker, t) for t in dict.fromkeys(path.traced)]
+    worst = max(ends, key=lambda point: rounding_of_responses(path.problem, point))
+    times = rounding_of_responses(path.problem, worst)
+    if times > tolerances.warned:
+        warnings.warn(
+            f"{type(path.model).__name__}: at {path.model.parameter}={worst.t:.9g} rounding may be "
+            f"{times:.2g} times as large as a response. The path is right for data that differ "
+            "from yours by rounding, which says little about such a response: "
+            f"{cause_of_rounding(path.problem, worst)}",
+            RoundingWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def unproven_error(
     tracker: Tracker, start: float, tolerances: TraceTolerances, *attempts: Unproven
 ) -> TraceError:
@@ -117,7 +145,7 @@ def unproven_error(
             name, claimed = problem.model.parameter, False
             message = f"the path could not be continued beyond {name}={stopped:.17g}, {exists}"
     if why is None and not claimed:
-        last = None if path is None else _last_point(tracker, path)
+        last = None if path is None else _point_on(path, tracker, path.traced[1])
         cause = cause_of_trouble(problem, _stopping_point(tracker, start), last)
         message = f"{message}: {cause}"
     error = TraceError(message)
@@ -146,9 +174,9 @@ def _stopping_point(tracker: Tracker, start: float) -> Point:
     )
 
 
-def _last_point(tracker: Tracker, path: Path) -> Point:
-    """Return the last proven point."""
-    t, lines = path.traced[1], path.problem.polylines
+def _point_on(path: Path, tracker: Tracker, t: float) -> Point:
+    """Return the point of the path at t."""
+    lines = path.problem.polylines
     u, piece = path.response(t), path.pieces(t)
     return Point(
         t=t,

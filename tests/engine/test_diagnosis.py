@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from homotopy import DenseGram, Homotopy, Jump, Knot, LinearGram, LossModel, ModelError, Slope
+from homotopy import (
+    DenseGram,
+    Homotopy,
+    Jump,
+    Knot,
+    LinearGram,
+    LossModel,
+    ModelError,
+    RoundingWarning,
+    Slope,
+)
 from homotopy.diagnosis import Point, cause_of_trouble
 from homotopy.model import Problem
 
@@ -206,3 +216,49 @@ def test_both_ways_out_lead_out():
     model = Step()
     model.span = (np.inf, 1.0)
     assert Homotopy(model).trace().certify().ok
+
+
+def timestamps(away):
+    """Rows of two classes: responses are sums of terms of size away^2 that cancel."""
+    features = RNG.normal(size=(6, 2)) + np.array([away, 0.0])
+    features[::2] *= -1.0
+    return Boxed(LinearGram(features))
+
+
+def test_a_path_whose_responses_are_lost_in_rounding_comes_with_a_warning():
+    with pytest.warns(RoundingWarning) as caught:
+        path = Homotopy(timestamps(1.7e9)).trace()
+    assert path.certify().ok
+    said = str(caught.pop().message)
+    assert said.startswith("Boxed: at t=")
+    assert "times as large as a response" in said
+    assert "column 0 of the features is 1.7e+09 away from 0" in said
+    assert "subtract its mean" in said
+
+
+def test_the_warning_points_at_the_line_that_traced(tmp_path):
+    model, file = timestamps(1.7e9), tmp_path / "path.checkpoint"
+    with pytest.warns(RoundingWarning) as traced:
+        Homotopy(model).trace(checkpoint=file)
+    with pytest.warns(RoundingWarning) as resumed:
+        Homotopy(model).resume(file)
+    assert {w.filename for w in (*traced, *resumed)} == {__file__}
+
+
+def test_ordinary_paths_come_without_a_warning():
+    """Warnings are errors in this suite."""
+    for away in (0.0, 1e3):
+        Homotopy(timestamps(away)).trace()
+
+
+def test_corners_that_vanish_are_not_drowned():
+    """Corners and responses that are 0 up to rounding at some t are right there."""
+
+    class Vanishing(Boxed):
+        span = (0.0, 0.3)
+
+        def polyline(self, t):
+            return Slope("full", 1.0), Knot("between", 0.3 - t), Slope("none", 0.5)
+
+    features = RNG.normal(size=(3, 2))
+    Homotopy(Vanishing(LinearGram(np.vstack([features, -features])))).trace()

@@ -193,6 +193,7 @@ class LeastSquares(LossModel):
         return Slope("up", self.width), ends[0], line, ends[1], Slope("down", -self.width)
 
 
+@pytest.mark.filterwarnings("ignore::homotopy.RoundingWarning")
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1.7e9])
 def test_slanted_pieces_beside_a_timestamp(rng, offset):
     """Q + 1 has no digit left of its 1: the factor is made of lengths, and w has digits of its

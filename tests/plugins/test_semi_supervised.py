@@ -407,6 +407,7 @@ def test_a_mean_that_is_lost_to_rounding_is_not_certified(size):
         assert mean_of_f(path, t) == pytest.approx(model.balance, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::homotopy.RoundingWarning")
 def test_predictions_are_what_tells(monkeypatch):
     monkeypatch.setattr(SemiSupervisedSVM, "residuals", LossModel.residuals)
     path = Homotopy(lopsided(1e9)).trace()

@@ -122,6 +122,7 @@ def test_raw_tables(load, kernel, C, path):
 UNITS = ["a year beside a price", "a timestamp", "units of 1e4", "1e-6"]
 
 
+@pytest.mark.filterwarnings("ignore::homotopy.RoundingWarning")
 @thinned("what, fit_intercept, C, path", UNITS, [False, True], [1.0, 100.0], ["s", "theta"])
 def test_columns_in_their_own_units(what, fit_intercept, C, path):
     rng = np.random.default_rng(3)
