@@ -61,8 +61,8 @@ class TraceError(HomotopyError, RuntimeError):
 class RoundingWarning(UserWarning):
     """Rounding may exceed a response, so a certified path says little about it.
 
-    A path is certified if it is exact for data that differ from yours by rounding.  If a response is
-    a sum of terms 1e16 times as large, rounding can turn it into anything: scale the data.
+    A path is certified if it is exact for data that differ from yours by rounding.  If a response
+    is a sum of terms 1e16 times as large, rounding can turn it into anything: scale the data.
     """
 
 
