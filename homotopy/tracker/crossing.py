@@ -21,12 +21,12 @@ from numba import njit
 
 from homotopy.compilation.selection import sort
 from homotopy.tracker.compiling import PART
-from homotopy.tracker.follow import begin_segment, end_segment, seal
 from homotopy.tracker.leaving import leave, ready_for, to_slope
 from homotopy.tracker.nearness import corner_now, near_alpha_of, slope_value
 from homotopy.tracker.objective import moved_from, objective, store_point
 from homotopy.tracker.pieces import flat_rate, pull_on
 from homotopy.tracker.pivots import restore_corners
+from homotopy.tracker.segments import begin_segment, end_segment, seal
 from homotopy.tracker.sizes import knot_terms
 from homotopy.tracker.state import (
     ACROSS,

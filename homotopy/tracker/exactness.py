@@ -126,7 +126,7 @@ class Exactness(Factoring):
                 break
         # (Do not end the segment at a correction that made it worse.)
         if off <= before and self.jumping.phase == state.ON_WAY and self.route.along:
-            self.mend_end()
+            self._phase(state.MENDING)
         self.judge(max(first, float(self.sizes.bound)))
         # (Unlike `max`, this keeps NaN.)
         self.gap = float(np.max([self.gap, gap, self.sizes.gap]))

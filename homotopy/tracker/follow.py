@@ -26,6 +26,7 @@ from homotopy.tracker.pieces import room_of
 from homotopy.tracker.pivots import restore_corners, slack_of
 from homotopy.tracker.proof import absorb_dropped, correct_or_ask, tracked_error
 from homotopy.tracker.rates import all_rates
+from homotopy.tracker.segments import begin_segment, end_segment, seal
 from homotopy.tracker.state import (
     ARRIVED,
     BY_DIRECTION,
@@ -50,7 +51,7 @@ from homotopy.tracker.windows import (
     turned,
 )
 
-__all__ = ["follow", "seal"]
+__all__ = ["follow"]
 
 
 # ------------------------------------------------------------------ the length of a step
@@ -180,62 +181,6 @@ def within_window(core, step):  # type: ignore[no-untyped-def]
                 return 0.0
             step = room / pace
     return step
-
-
-# ------------------------------------------------------------------ record
-
-
-@njit(**PART)
-def seal(core):  # type: ignore[no-untyped-def]
-    """Complete the open segment."""
-    record, cursor = core.record, core.cursor
-    if cursor.open:
-        cursor.entries = record.segment[cursor.segments].active
-        cursor.segments += 1
-        cursor.open = 0
-
-
-@njit(**PART)
-def begin_segment(core):  # type: ignore[no-untyped-def]
-    """Record the beginning of a segment, unless the previous one continues."""
-    coords, active, record = core.coords, core.active, core.record
-    route, system, cursor = core.route, core.system, core.cursor
-    if cursor.open:
-        if record.segment[cursor.segments].log == cursor.logged:
-            return
-        seal(core)
-    segment, base = record.segment[cursor.segments], cursor.entries
-    segment.start, segment.log = route.tau, cursor.logged
-    segment.active = base + system.actives + system.dependents
-    for k in range(system.actives):
-        i = active.index[k]
-        record.active[base + k] = i
-        record.alpha[0, base + k] = coords.alpha[i]
-    if system.dependents:
-        k = base + system.actives
-        for i in range(coords.u.size):
-            if coords.status[i].dependent:
-                record.active[k] = i
-                record.alpha[0, k] = record.alpha[1, k] = coords.alpha[i]
-                k += 1
-    for c in range(active.column.size):
-        record.border[cursor.segments, 0, c] = active.column[c].b
-    cursor.open = 1
-
-
-@njit(**PART)
-def end_segment(core, cut):  # type: ignore[no-untyped-def]
-    """Record the end of the segment; it may continue if it was only `cut`."""
-    coords, active, record = core.coords, core.active, core.record
-    route, system, cursor = core.route, core.system, core.cursor
-    segment, base = record.segment[cursor.segments], cursor.entries
-    segment.stop = route.tau
-    for k in range(system.actives):
-        record.alpha[1, base + k] = coords.alpha[active.index[k]]
-    for c in range(active.column.size):
-        record.border[cursor.segments, 1, c] = active.column[c].b
-    if not cut:
-        seal(core)
 
 
 # ------------------------------------------------------------------ the step

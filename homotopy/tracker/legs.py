@@ -20,6 +20,7 @@ from homotopy.tracker.compiling import PART
 from homotopy.tracker.pieces import set_fences
 from homotopy.tracker.products import add_row, squared_length
 from homotopy.tracker.proof import correct, measure_errors
+from homotopy.tracker.segments import mend_end
 from homotopy.tracker.sizes import corner_sizes
 from homotopy.tracker.state import ARRIVED, GO, ON_WAY, ROWS, STUCK
 from homotopy.tracker.validity import factor_changed, system_changed
@@ -113,20 +114,6 @@ def examine(core):  # type: ignore[no-untyped-def]
     mark.bound, mark.strain = max(mark.bound, sizes.bound), sizes.strain
     mark.broken = sizes.broken
     return sizes.factor_off <= core.tol.drifted and not sizes.tracks_w
-
-
-@njit(**PART)
-def mend_end(core):  # type: ignore[no-untyped-def]
-    """Move the end of the last segment to the refined point, if no piece has changed since."""
-    coords, column, record, cursor = core.coords, core.active.column, core.record, core.cursor
-    last = cursor.segments - 1
-    segment = record.segment[last]
-    if segment.log != cursor.logged:
-        return
-    for k in range(record.segment[last - 1].active if last else 0, segment.active):
-        record.alpha[1, k] = coords.alpha[record.active[k]]
-    for c in range(column.size):
-        record.border[last, 1, c] = column[c].b
 
 
 @njit(**PART)

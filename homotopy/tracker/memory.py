@@ -383,25 +383,6 @@ class Memory:
         segment.active = cursor.entries = part.stop
         cursor.segments += 1
 
-    def mend_end(self) -> None:
-        """Move the end of the last segment to the refined point."""
-        cursor = self.cursor
-        record = self.record
-        k = int(cursor.segments) - (0 if cursor.open else 1)
-        if not cursor.recording or k < 0:
-            return
-        segment, base = record.segment[k], int(record.segment[k - 1].active) if k else 0
-        if cursor.jumps and record.jump[cursor.jumps - 1].log_end > segment.log:
-            # It ended before a jump that has been crossed; a new segment begins here.
-            return
-        index = record.active[base : segment.active]
-        # Coordinates that have left their knots since are at the ends of them.
-        left = not np.any(record.log.new[segment.log : cursor.logged] % 2)
-        if segment.stop == self.route.t and left:
-            ends = slice(0 if segment.start == segment.stop else 1, 2)
-            record.alpha[ends, base : segment.active] = self.alpha[index]
-            record.border[k, ends] = self.b
-
     def log_changes(self, before: Index) -> None:
         """Log pieces that were assigned directly."""
         cursor = self.cursor

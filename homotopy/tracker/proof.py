@@ -32,6 +32,7 @@ from homotopy.tracker.nearness import corner_now, near_alpha_of, slanted_u, upda
 from homotopy.tracker.pieces import room_of
 from homotopy.tracker.products import add_row
 from homotopy.tracker.rates import finish, prepare, rate_of
+from homotopy.tracker.segments import mend_end
 from homotopy.tracker.sizes import factor_error, least_terms, measure
 from homotopy.tracker.state import CORRECTING_WITH_PIVOTS, GO, ROWS
 from homotopy.tracker.tolerances import EPS
@@ -304,13 +305,19 @@ def correct_or_ask(core):  # type: ignore[no-untyped-def]
 
 @njit(**PART)
 def absorb_dropped(core):  # type: ignore[no-untyped-def]
-    """Refine after alphas have left their knots away from an end."""
+    """Correct the point after alphas have left their knots away from an end.
+
+    What little an equation was off before shows in w where the active equations determine it badly,
+    so the segment that ends here ends at the corrected point.
+    """
     active, event = core.active, core.event
     for c in range(active.column.size):
         active.column[c].off, active.column[c].dropped = active.column[c].dropped, 0.0
     event.dropped = 0
     close_window(core)
     correct_or_ask(core)
+    if core.route.along:
+        mend_end(core)
 
 
 @njit(**PART)

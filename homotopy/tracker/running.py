@@ -16,6 +16,7 @@ from homotopy.tracker.nearness import reset_slanted_u
 from homotopy.tracker.pieces import set_fences, write_depths
 from homotopy.tracker.pivots import admit
 from homotopy.tracker.proof import correct, correct_with_pivots, measure_errors
+from homotopy.tracker.segments import mend_end
 from homotopy.tracker.state import (
     ACROSS,
     AHEAD,
@@ -28,6 +29,7 @@ from homotopy.tracker.state import (
     FLIPPING,
     FORKING,
     GO,
+    MENDING,
     ON_WAY,
     RETURNING,
     ROUND_DONE,
@@ -61,6 +63,8 @@ def do_task(core, phase):  # type: ignore[no-untyped-def]
         write_depths(core)
     elif phase == UNDOING:
         undo(core)
+    elif phase == MENDING:
+        mend_end(core)
     else:
         measure_errors(core)
 

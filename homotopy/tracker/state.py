@@ -65,6 +65,8 @@ FORKING, UNDOING = 11, 12
 SETTING_FENCES, WRITING, SETTING_SLANTED, WRITING_DEPTHS = range(13, 17)
 # Turning to the next leg of a sequence (`legs`).
 BEGINNING_LEG = 17
+# Moving the end of the last segment to the corrected point.
+MENDING = 18
 
 
 # A corner and a slope of a polyline; `kind` is KNOT, SEAM or JUMP (see `homotopy.model.polyline`).

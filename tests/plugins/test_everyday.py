@@ -89,6 +89,32 @@ def test_a_regression_is_warned_of_too_and_the_warning_can_be_filtered():
             machine.fit(X, y[:80])
 
 
+def salaries():
+    """Incomes, ages and prices: 20,000, 18 and 100,000 wide."""
+    rng = np.random.default_rng(0)
+    n = 300
+    income, age = rng.normal(6e4, 2e4, n).round(-2), rng.integers(18, 80, n)
+    X = np.column_stack([income, age, rng.normal(2.5e5, 1e5, n).round(-3)])
+    return X, (income / 2e4 + age / 30 + rng.normal(size=n) > 4.6).astype(int)
+
+
+def test_a_column_much_narrower_than_most_is_warned_of():
+    X, y = salaries()
+    with pytest.warns(UnscaledWarning, match="scale of column 1 is less than 1/30 of that of most"):
+        RobustSVC(robustness=1.0).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::homotopy_plugins.UnscaledWarning")
+def test_raw_amounts_are_fitted_and_a_robustness_is_chosen():
+    """Linear responses are sums of terms 1e13 as large: rounding is no reason to say that the
+    decision function is not affine."""
+    X, y = salaries()
+    machine = RobustSVC(kernel="linear", C=100.0).fit(X, y)
+    assert machine.certificate_.ok
+    assert 0.0 <= machine.robustness_ <= 1.0
+    assert machine.score(X, y) > 0.6
+
+
 @pytest.mark.parametrize("what", ["standardised", "one-hot", "heavy tails", "iris", "kernel"])
 def test_rows_that_need_no_scaler_are_taken_without_a_word(what, iris):
     rng = np.random.default_rng(0)

@@ -4,7 +4,8 @@ Kernels compare rows by distances or products, to which a column counts with its
 column of thousands one of tenths is not seen.  The scale of a column is the geometric mean of its
 standard deviation and half its range: a rare event has a small deviation and a heavy tail a large
 range, and neither alone is a reason to scale.  Columns of two values (one-hot, yes or no) count by
-half their range.  The largest scale is compared with that of most columns, their median.
+half their range.  The largest scale, and the smallest, are compared with the median: an age beside
+an income and a price is not seen either.
 
 At a ratio of 30 an rbf machine on wine, breast cancer and iris with one column blown up loses 5 to
 25 points of accuracy, at 10 it loses 1 to 8; columns that are standardised, beside one-hot ones,
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 
 __all__ = ["UnscaledWarning", "warn_if_unscaled"]
 
-# The largest scale over the median one from which it is said.
+# The largest scale over the median one, or that over the smallest, from which it is said.
 RATIO = 30.0
 # The way out, unless a machine is used in another way.
 PIPELINE = "Put a scaler before the machine: make_pipeline(StandardScaler(), {name}(...))"
@@ -36,7 +37,7 @@ class UnscaledWarning(UserWarning):
 def warn_if_unscaled(
     X: Any, names: Any, kernel: Any, name: str, stacklevel: int, way: str = PIPELINE
 ) -> None:
-    """Warn where a column of X has a much larger scale than most, and say the way out.
+    """Warn where a column of X has a much larger or smaller scale than most, and say the way out.
 
     Sparse rows are left alone: their columns are counts or flags as a rule, and centring would
     make them dense.
@@ -51,13 +52,18 @@ def warn_if_unscaled(
     X = X[:, moving]
     two = np.all((low[moving] == X) | (high[moving] == X), axis=0)
     scale = np.where(two, half[moving], np.sqrt(X.std(axis=0) * half[moving]))
-    if scale.max() <= RATIO * np.sort(scale)[(scale.size - 1) // 2]:
+    usual = np.sort(scale)[(scale.size - 1) // 2]
+    if scale.max() > RATIO * usual:
+        j, told = np.argmax(scale), f"more than {RATIO:g} times that of most, which hardly count"
+    elif RATIO * scale.min() < usual:
+        j, told = np.argmin(scale), f"less than 1/{RATIO:g} of that of most, so it hardly counts"
+    else:
         return
-    largest = int(moving[np.argmax(scale)])
-    column = f"column {largest}" if names is None else f"column {names[largest]!r}"
+    k = int(moving[j])
+    column = f"column {k}" if names is None else f"column {names[k]!r}"
     warnings.warn(
-        f"{name}: the scale of {column} is more than {RATIO:g} times that of most columns, which "
-        f"then hardly count. {way.format(name=name)}, or ignore UnscaledWarning if this is meant",
+        f"{name}: the scale of {column} is {told}. {way.format(name=name)}, or ignore "
+        "UnscaledWarning if this is meant",
         UnscaledWarning,
         stacklevel=stacklevel + 1,
     )
