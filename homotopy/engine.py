@@ -117,7 +117,8 @@ class Homotopy(Options):
             On numerical trouble, or if `max_seconds` ran out before the path began; its `path`
             attribute holds the proven part.
         TraceInterrupted
-            On Ctrl-C; its `path` holds the part traced so far.  It is a `KeyboardInterrupt`.
+            On Ctrl-C; its `path` holds the part traced so far (None before the path began).  It is
+            a `KeyboardInterrupt`.
         PathError
             If `checkpoint` cannot be written to, before anything is traced.
         """

@@ -71,8 +71,8 @@ class TraceInterrupted(KeyboardInterrupt):
 
     Attributes
     ----------
-    path : Path
-        The part traced before; usable like any other path.
+    path : Path or None
+        The part traced before; usable like any other path.  None if the path had not begun.
     """
 
     def __init__(self, message: str, path: object) -> None:

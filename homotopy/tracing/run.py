@@ -296,6 +296,9 @@ class Run:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.watch.close()
         if not self.begun or not self.tracker.recorded():
+            if isinstance(error, KeyboardInterrupt):
+                message = "interrupted before the path began; nothing was kept"
+                raise TraceInterrupted(message, None) from error
             return
         if isinstance(error, KeyboardInterrupt):
             self.status = Status.INTERRUPTED

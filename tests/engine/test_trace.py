@@ -22,7 +22,9 @@ from homotopy import (
     Slope,
     Status,
     TraceError,
+    TraceInterrupted,
 )
+from homotopy.tracing.first_point import FirstPoint
 from homotopy.tracker import Failed, Failure, Tracker, Wants, state
 
 HINGE = case("hinge", 50, 2, kernel="linear", C=5.0, intercept=True)
@@ -234,6 +236,16 @@ def test_an_interrupt_carries_what_was_traced(path):
     assert len(partial.segments) == 4
     assert "interrupted by the user" in repr(partial)
     assert partial.certify().ok
+
+
+def test_an_interrupt_before_the_path_begins_says_so(monkeypatch):
+    def interrupt(self, start, guess):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FirstPoint, "reach", interrupt)
+    with pytest.raises(TraceInterrupted, match="before the path began; nothing was kept") as caught:
+        Homotopy(HINGE.model()).trace()
+    assert caught.value.path is None
 
 
 def test_an_error_in_a_callback_is_the_callers():

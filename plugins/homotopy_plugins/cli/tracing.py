@@ -39,8 +39,7 @@ def traced(
     except TraceInterrupted as error:
         _interrupted(error.path, voice, keep)
     except KeyboardInterrupt:
-        voice.errors.print("homotopy trace: interrupted before the path began; nothing was saved")
-        leave(INTERRUPTED)
+        _interrupted(None, voice, keep)
     except TraceError as error:
         if error.limit is not None:
             raise CommandError(
@@ -64,7 +63,9 @@ def told(text: str, path: Path, max_breakpoints: int | None, max_seconds: float 
 
 
 def _interrupted(path: object, voice: Voice, keep: Keep | None) -> None:
-    said = _saved(path, keep) or "; without --out nothing was saved"
+    said = " before the path began; nothing was saved"
+    if path is not None:
+        said = _saved(path, keep) or "; without --out nothing was saved"
     voice.errors.print(f"homotopy trace: interrupted{said}")
     leave(INTERRUPTED)
 
