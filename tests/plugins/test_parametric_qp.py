@@ -486,6 +486,21 @@ def test_sequences_with_directions_in_which_the_form_hardly_bends() -> None:
         assert path.solution(1.0) == pytest.approx(alone.solution(0.0), abs=1e-7)
 
 
+@pytest.mark.parametrize("given", [list, iter])
+def test_the_border_of_one_program_is_not_the_next_ones(given: Any) -> None:
+    # H does not bend x[1], which is a column of the border until it is fixed.
+    programs: list[dict[str, Any]] = [
+        {"g": [1.0, 1.0], "lb": 0.0, "ub": 1.0},
+        {"lb": [0.0, 0.5], "ub": [1.0, 0.5]},
+        {"lb": [0.0, 0.6], "ub": [1.0, 0.6]},
+        {"lb": 0.0, "ub": 1.0},
+    ]
+    paths = list(ParametricQP.sequence(np.diag([1.0, 0.0]), given(programs)))
+    assert all(path.certify().ok for path in paths)
+    ends = [path.solution(1.0) for path in paths]
+    assert np.array(ends) == pytest.approx(np.array([[0, 0.5], [0, 0.6], [0, 0]]), abs=1e-12)
+
+
 def test_sequences_refuse_what_they_do_not_know() -> None:
     with pytest.raises(ModelError, match="must have a vector 'g'"):
         next(ParametricQP.sequence(I2, [{"lb": 0.0}]))

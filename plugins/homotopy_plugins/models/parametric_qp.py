@@ -206,9 +206,9 @@ class ParametricQP(LossModel):
         self._size, self._reach = float(places.size[leg]), float(places.reach[leg])
         self._held_by = float(places.held[leg])
         self.gram, self.border = shape.gram, shape.border
-        if shape.border is not None:
-            first, last = places.target[ends]
-            self.border_target = Affine(first, last - first)
+        # (The model is a copy of the one before, which may have had a border.)
+        first, last = places.target[ends]
+        self.border_target = 0.0 if shape.border is None else Affine(first, last - first)
 
     def _refuse(self, forces: Forces) -> None:
         """Refuse equations without a solution, and directions along which nothing ever stops x."""
