@@ -183,6 +183,24 @@ def test_a_path_by_hand() -> None:
     assert [k.tolist() for k in model.active_rows(path, 0.9).values()] == [[], [0], []]
 
 
+@pytest.mark.parametrize("first", [0.9, 1.8, 2.8])
+@pytest.mark.parametrize("last", [0.8, 1.7, 2.3, 2.6])
+def test_forces_that_cancel_leave_a_row_idle(first: float, last: float) -> None:
+    # min 1/2 x^2 + g x, 0 <= x <= 1: where g(t) = 0 both x and its multiplier are rounding.
+    path = proven(ParametricQP([[1.0]], ([first], [-last]), lb=0.0, ub=1.0))
+    wanted = np.clip(-line(np.array([first, -last]), MANY), 0.0, 1.0)
+    assert path.solution(MANY).ravel() == pytest.approx(wanted, abs=1e-14)
+
+
+def test_a_multiplier_of_a_distant_bound_is_seen_among_small_forces() -> None:
+    model = ParametricQP([[1.0]], ([1.0], [-1.0]), lb=0.0, ub=1.0)
+    t = np.array([0.5 - 1e-6, 0.5])
+    for wrong, seen in ((-1e-13, True), (-1e-16, False)):
+        # x = 0 presses on its upper bound 1, with a part of the forces at t = 0.
+        off = model.residuals(t, np.full((2, 1), wrong), np.zeros((2, 0)))["complementarity"].off
+        assert (off[1, 0] == pytest.approx(1.0)) == seen
+
+
 def test_vectors_may_be_fixed_pairs_or_affine() -> None:
     program = random_program(3, 5, 4)
     t = Affine.parameter()

@@ -83,6 +83,9 @@ NAMED = 6
 NEARBY = 1e-6
 # A multiplier is none where it is no more than this part of all forces.
 IDLE = 1e-8
+# Of forces that cancel, a multiplier keeps the rounding of the largest on the way: m equations
+# solved together leave so much of their terms, times the root of m.
+ROUNDED = 16.0 * float(np.finfo(np.float64).eps)
 # Programs known beforehand that are traced in one run.
 BLOCK = 64
 
@@ -204,7 +207,7 @@ class ParametricQP(LossModel):
         self._point, self._shift = places.point[ends], places.shift[ends]
         self._low, self._high = places.low[ends], places.high[ends]
         self._size, self._reach = float(places.size[leg]), float(places.reach[leg])
-        self._held_by = float(places.held[leg])
+        self._held_by, self._pull = float(places.held[leg]), float(places.pull[leg])
         self.gram, self.border = shape.gram, shape.border
         # (The model is a copy of the one before, which may have had a border.)
         first, last = places.target[ends]
@@ -317,11 +320,13 @@ class ParametricQP(LossModel):
         outside = np.maximum(np.maximum(low - value, value - high), 0.0)
         left = np.abs(x @ self.H + g - y @ rows)
         pushes = np.abs(x) @ np.abs(self.H) + np.abs(g) + np.abs(y) @ np.abs(rows)
-        presses = np.abs(y) * stretch > IDLE * forces
+        # What cancels at a point is known to the rounding of the forces at the ends.
+        rounding = ROUNDED * np.sqrt(1.0 + y.shape[1]) * self._pull
+        presses = np.abs(y) * stretch > np.maximum(IDLE * forces, rounding)
         away = np.abs(value - np.where(y > 0.0, low, high))
         return {
             "feasibility": Residual(outside, terms, others),
-            "stationarity": Residual(left, pushes, unit * forces),
+            "stationarity": Residual(left, pushes, unit * np.maximum(forces, self._pull)),
             "complementarity": Residual(np.where(presses, away, 0.0), terms, others),
         }
 

@@ -127,9 +127,9 @@ class Places:
     low, high : arrays (places, coordinates)
         The corners.
     target : array (places, border columns)
-    size, reach, held : arrays (legs,)
-        How long x is; how much larger the numbers are of which it is a difference; what the alpha
-        of a far direction is moved by.
+    pull, size, reach, held : arrays (legs,)
+        How strong the forces are; how long x is; how much larger the numbers are of which it is a
+        difference; what the alpha of a far direction is moved by.
     """
 
     shape: Shape
@@ -139,6 +139,7 @@ class Places:
     low: Array
     high: Array
     target: Array
+    pull: Array
     size: Array
     reach: Array
     held: Array
@@ -183,6 +184,7 @@ class Places:
             low=np.hstack([low, -free]),
             high=np.hstack([high, free]),
             target=target,
+            pull=forces.pull,
             size=size,
             reach=np.where((least > 0.0) & (least < np.inf), reach, 1.0),
             held=held_by,
@@ -193,7 +195,7 @@ class Places:
         end = legs + 1
         parts = {name: getattr(self, name)[:end] for name in ("point", "shift", "low", "high")}
         vectors = {name: ends[:end] for name, ends in self.vectors.items()}
-        kept = {name: getattr(self, name)[:legs] for name in ("size", "reach", "held")}
+        kept = {name: getattr(self, name)[:legs] for name in ("pull", "size", "reach", "held")}
         return attrs.evolve(self, vectors=vectors, target=self.target[:end], **parts, **kept)
 
 
