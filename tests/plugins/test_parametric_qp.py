@@ -251,6 +251,19 @@ def test_equations_hold_and_have_multipliers() -> None:
         )
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("total", [(1.15, 1.4), (1.0, 1.5)])
+def test_what_equations_fix_has_no_curvature_left(total: tuple[float, float], scale: float) -> None:
+    # H bends x0 + x1 only, and the equation fixes that: of x0 - x1 it leaves rounding.
+    model = ParametricQP(
+        np.ones((2, 2)), ([-2.4, -2.4], [0.0, 0.0]), A=[[scale, scale]], lb=0.0, ub=1.0,
+        lbA=([scale * total[0]], [scale * total[1]]), ubA=([scale * total[0]], [scale * total[1]]),
+    )  # fmt: skip
+    assert np.abs(model.gram.diag).max() == 0.0
+    path = proven(model)
+    assert path.solution([0.0, 1.0]).sum(axis=1) == pytest.approx(total, abs=1e-12)
+
+
 def test_equations_that_leave_nothing_free() -> None:
     x = np.array([[0.0, 1.0], [2.0, -1.0]])
     model = ParametricQP(np.eye(2), [1.0, 1.0], lb=tuple(x), ub=tuple(x), A=[[1.0, 1.0]], ubA=1.0)

@@ -84,8 +84,9 @@ class Shape:
         bend = H / np.outer(unit, unit)
         values, along = curves_of(free.T @ bend @ free, factor**-2.0, name)
         far = np.zeros(values.size, np.bool_) if far is None else far
-        # (A plain factor is nearer to the numbers given than eigenvectors are.)
-        plain = None if np.any(far) else factored(free.T @ bend @ free)
+        # (A plain factor is nearer to the numbers given than eigenvectors are.  It compares pivots
+        # with each other only: where all of them are rounding, that is not seen.)
+        plain = None if np.any(far | (values == 0.0)) else factored(free.T @ bend @ free)
         stays = (values > 0.0) & ~far
         root = along[:, stays] / np.sqrt(values[stays]) if plain is None else plain
         root, null, long = free @ root, free @ along[:, values == 0.0], free @ along[:, far]
