@@ -256,12 +256,13 @@ def test_equations_hold_and_have_multipliers() -> None:
 def test_what_equations_fix_has_no_curvature_left(total: tuple[float, float], scale: float) -> None:
     # H bends x0 + x1 only, and the equation fixes that: of x0 - x1 it leaves rounding.
     model = ParametricQP(
-        np.ones((2, 2)), ([-2.4, -2.4], [0.0, 0.0]), A=[[scale, scale]], lb=0.0, ub=1.0,
+        np.ones((2, 2)), ([-2.4, -2.0], [0.5, 0.0]), A=[[scale, scale]], lb=0.0, ub=1.0,
         lbA=([scale * total[0]], [scale * total[1]]), ubA=([scale * total[0]], [scale * total[1]]),
     )  # fmt: skip
     assert np.abs(model.gram.diag).max() == 0.0
     path = proven(model)
-    assert path.solution([0.0, 1.0]).sum(axis=1) == pytest.approx(total, abs=1e-12)
+    wanted = [[1.0, total[0] - 1.0], [total[1] - 1.0, 1.0]]
+    assert path.solution([0.0, 1.0]) == pytest.approx(np.array(wanted), abs=1e-12)
 
 
 def test_equations_that_leave_nothing_free() -> None:
@@ -373,6 +374,65 @@ def test_contradictions_at_the_start_are_named_by_the_trace() -> None:
         Homotopy(ParametricQP(I2, [1.0, 0.0], A=[[1, 1]], lb=1.0, ubA=1.0)).trace()
     with pytest.raises(TraceError, match="unbounded at t=0"):
         Homotopy(ParametricQP(0.0 * I2, [-1.0, 1.0], lb=0.0)).trace()
+
+
+def feasibility(seed: int) -> dict[str, Any]:
+    """Bounds that some x keeps at all t, and nothing that pulls x anywhere."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 30)), int(rng.integers(1, 8))
+    A = rng.normal(size=(m, n)) if seed % 2 else rng.integers(-2, 3, size=(m, n)).astype(float)
+    value = rng.random((2, n)) @ A.T
+    room = np.where(rng.random(m) < 0.2, 0.0, 0.5)
+    return {"A": A, "lb": 0.0, "ub": 1.0, "lbA": tuple(value - room), "ubA": tuple(value + room)}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_without_forces_any_x_within_the_bounds_will_do(seed: int) -> None:
+    given = feasibility(seed)
+    model = ParametricQP(np.zeros((given["A"].shape[1],) * 2), 0.0, **given)
+    path = proven(model)
+    for t in MANY:
+        x = path.solution(t)
+        low, high = (line(np.array(given[name]), t) for name in ("lbA", "ubA"))
+        value = given["A"] @ x
+        assert max(-x.min(), x.max() - 1.0) <= 1e-12
+        assert np.maximum(low - value, value - high).max() <= 1e-12 * (1.0 + np.abs(value).max())
+        assert not model.multipliers(path, t).any()
+        assert abs(path.objective(t)) <= 1e-50
+
+
+@pytest.mark.parametrize("known", [list, iter])
+def test_forces_come_and_go_along_a_sequence(known: Any) -> None:
+    given = feasibility(3)
+    n = given["A"].shape[1]
+    bounds = {name: np.array(given[name]) for name in ("lbA", "ubA")}
+    price = np.random.default_rng(3).normal(size=n)
+    programs = [
+        {"g": g, "lb": 0.0, "ub": 1.0} | {name: ends[k % 2] for name, ends in bounds.items()}
+        for k, g in enumerate((0.0, 0.0, 0.0, price, -price, 0.0, 0.0, 0.0, price))
+    ]
+    H = np.zeros((n, n))
+    paths = list(ParametricQP.sequence(H, known(programs), A=given["A"]))
+    assert all(path.certify().ok for path in paths)
+    for path, goal in zip(paths, programs[1:], strict=True):
+        alone = Homotopy(ParametricQP(H, A=given["A"], **goal)).trace()
+        assert path.objective(1.0) == pytest.approx(alone.objective(0.0), abs=1e-12)
+
+
+def test_equations_that_take_all_forces_leave_none() -> None:
+    # x0 + x1 is fixed, and neither H nor g has a part along x0 - x1.
+    model = ParametricQP(
+        np.ones((2, 2)), ([-2.4, -2.4], [1.0, 1.0]), A=[[1.0, 1.0], [1.0, 0.0]],
+        lb=0.0, ub=1.0, lbA=([1.2, 0.1], [1.4, 0.9]), ubA=([1.2, 0.2], [1.4, 1.0]),
+    )  # fmt: skip
+    path = proven(model)
+    total = line(np.array([1.2, 1.4]), MANY)
+    assert path.solution(MANY).sum(axis=1) == pytest.approx(total, abs=1e-14)
+    force = total + line(np.array([-2.4, 1.0]), MANY)
+    y = model.multipliers(path, MANY)
+    assert y[:, 2] == pytest.approx(force, abs=1e-12)
+    assert not y[:, [0, 1, 3]].any()
+    assert path.objective(0.0) == pytest.approx(0.5 * 1.2**2 - 2.4 * 1.2, abs=1e-12)
 
 
 # ---------------------------------------------------------------------- one after another

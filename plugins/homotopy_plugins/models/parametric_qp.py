@@ -24,6 +24,10 @@ multiplier right to 16 digits leaves few of x.  Such a direction v of curvature 
 a column of N, so that b holds x itself, and ``k b^2 / 2`` is the loss of a coordinate of its own
 with ``u = b``: one slanted piece.
 
+Where nothing pulls x along Z (H and g are 0, say) any x within the bounds is optimal, and
+multipliers of 0 have no size that rounding could be compared with.  The program is then stated with
+a small multiple of 1/2 |z|^2 as its form.
+
 The certificate measures the program as it was given as well (`ParametricQP.residuals`).
 """
 
@@ -123,6 +127,10 @@ class ParametricQP(LossModel):
     `Path.certify` has three checks more: feasibility, stationarity and complementarity of x and y
     in the numbers given here, each row relative to its own terms.
 
+    Where neither H nor g has a part along what the equations leave free, any x within the bounds is
+    optimal; `Path.solution` is that of least norm, in variables scaled by their largest entry in
+    the rows.
+
     H is factored once.  `following` makes the model of the next program of a sequence with the same
     factors, and `sequence` traces one after another, each from the end of the one before.
     """
@@ -187,6 +195,10 @@ class ParametricQP(LossModel):
         if shape is None or not shape.fits(equal, index):
             shape = Shape.of(self.H, self.A, equal, index, name)
         forces = Forces.of(shape, self._vectors)
+        (idle,) = forces.idle().tolist()
+        if idle != shape.idle:
+            shape = Shape.of(self.H, self.A, equal, index, name, idle=idle)
+            forces = Forces.of(shape, self._vectors)
         (far,), (factor,) = forces.the_far()
         if np.any(far) and shape.factor == 1.0:
             even = Shape.of(self.H, self.A, equal, index, name, None, factor)
@@ -290,7 +302,8 @@ class ParametricQP(LossModel):
         ``Hx + g``."""
         shape, n = self._made, self.H.shape[0]
         y = np.zeros((t.size, sum(self.A.shape)))
-        np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
+        if not shape.idle:
+            np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
         force = x @ self.H + at(self._vectors["g"], t[:, None])
         y[:, shape.equal] = ((force - y[:, :n] - y[:, n:] @ self.A) / shape.unit) @ shape.solve
         return y

@@ -104,6 +104,25 @@ class Forces:
         ratio = np.divide(self.pull, self.size, out=np.ones(known.size), where=known)
         return known[:, None] & (values > 0.0) & far, self.shape.factor * np.sqrt(ratio)
 
+    def idle(self) -> Mask:
+        """The legs on which any x within the bounds is optimal: along what the equations leave
+        neither H nor g has a part."""
+        values, along = self.shape.curves
+        if values.size == 0 or values.any():
+            return np.zeros(len(self.slant) - 1, np.bool_)
+        none = np.all(np.abs(self.slant @ along) <= ROUNDING * self.noise(), axis=1)
+        return np.asarray(none[:-1] & none[1:])
+
+    def noise(self) -> Array:
+        """How large the terms are of a force along a direction; their rounding is no force.
+
+        (Those of `slant` itself are larger where they cancel.)
+        """
+        shape = self.shape
+        terms = lengths(self.vectors["g"] / shape.unit)
+        terms += lengths(self.point) * float(np.linalg.norm(shape.bend))
+        return np.asarray(np.maximum(100.0 * lengths(self.slant), terms))
+
     def contradicted(self) -> tuple[Mask, Mask]:
         """Equations without a solution, and directions along which nothing ever stops x."""
         shape, point = self.shape, self.point
@@ -149,7 +168,8 @@ class Places:
         """Place programs; the last `twice` coordinates are upper bounds of earlier ones, and `held`
         is that of the program before."""
         shape, point, slant, size = forces.shape, forces.point, forces.slant, forces.size
-        shift = slant @ shape.root
+        # (What an idle program has of forces is rounding.)
+        shift = (0.0 if shape.idle else 1.0) * (slant @ shape.root)
         move = shift @ shape.features.T - point @ shape.rows.T
         terms = lengths(shift) * lengths(shape.features).T
         terms += lengths(point) * lengths(shape.rows).T
@@ -173,7 +193,7 @@ class Places:
         held_by = _held(HELD * forces.pull, held)
         target = np.zeros((len(low), 0))
         if shape.border is not None:
-            rounding = 100.0 * lengths(slant) * np.linalg.norm(shape.null, axis=0)
+            rounding = forces.noise() * np.linalg.norm(shape.null, axis=0)
             target = clean(slant @ shape.null, np.where(shape.bent > 0.0, 0.0, rounding))
             target = target + np.where(shape.bent > 0.0, held_by[0], 0.0)
         return cls(
@@ -235,7 +255,7 @@ def places_ahead(
     fits = ((same[:-1] & same[1:]) == shape.equal).all(axis=1) & ~crossed[1:].any(axis=1)
     forces = Forces.of(shape, vectors)
     far, _ = forces.the_far()
-    fits &= ~(far & ~shape.far).any(axis=1)
+    fits &= ~(far & ~shape.far).any(axis=1) & (forces.idle() == shape.idle)
     if shape.factor == 1.0:
         fits &= ~far.any(axis=1)
     for wrong in forces.contradicted():

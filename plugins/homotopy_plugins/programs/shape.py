@@ -22,6 +22,9 @@ FLAT, STEEP = 16.0 * float(np.finfo(np.float64).eps), 1e-4
 DEPENDENT = 1e-11
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
+# The curvature of a program without forces.  The path of a definite form is the same in all units,
+# and those of this one (a power of 4, whose root is exact) leave nothing of it in an objective.
+FAINT = 2.0**-200
 
 
 @attrs.frozen(eq=False)
@@ -33,7 +36,9 @@ class Shape:
     their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
     rows that the equations fix.  `curves` are the curvatures and directions that the equations
     leave; those marked in `far` are columns of `null`, at its end, with their curvature in `bent`,
-    and a coordinate each.  `factor` is what all units were multiplied by.
+    and a coordinate each.  `factor` is what all units were multiplied by.  In an `idle` program
+    neither H nor g has a part along what the equations leave: `root` makes them of curvature FAINT,
+    so that x is the solution of least norm in scaled variables.
     """
 
     equal: Mask
@@ -56,6 +61,7 @@ class Shape:
     bent: Array
     weights: Array
     factor: float
+    idle: bool
 
     @classmethod
     def of(
@@ -67,6 +73,7 @@ class Shape:
         name: str,
         far: Mask | None = None,
         factor: float = 1.0,
+        idle: bool = False,
     ) -> Shape:
         n = H.shape[0]
         every = np.vstack([np.eye(n), A])
@@ -87,9 +94,10 @@ class Shape:
         # (A plain factor is nearer to the numbers given than eigenvectors are.  It compares pivots
         # with each other only: where all of them are rounding, that is not seen.)
         plain = None if np.any(far | (values == 0.0)) else factored(free.T @ bend @ free)
-        stays = (values > 0.0) & ~far
-        root = along[:, stays] / np.sqrt(values[stays]) if plain is None else plain
-        root, null, long = free @ root, free @ along[:, values == 0.0], free @ along[:, far]
+        bends = np.full(values.size, FAINT) if idle else np.where(far, 0.0, values)
+        root = along[:, bends > 0.0] / np.sqrt(bends[bends > 0.0]) if plain is None else plain
+        flat = (bends == 0.0) & ~far
+        root, null, long = free @ root, free @ along[:, flat], free @ along[:, far]
         length = np.linalg.norm(rows, axis=1)
         length = np.where(length > 0.0, length, 1.0)
         rows = rows / length[:, None]
@@ -129,6 +137,7 @@ class Shape:
             bent=np.concatenate([np.zeros(null.shape[1]), values[far]]),
             weights=np.concatenate([values[far], np.zeros(size - index.size - count)]),
             factor=factor,
+            idle=idle,
         )
 
     def fits(self, equal: Mask, index: Index) -> bool:
