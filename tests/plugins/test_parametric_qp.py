@@ -435,6 +435,52 @@ def test_equations_that_take_all_forces_leave_none() -> None:
     assert path.objective(0.0) == pytest.approx(0.5 * 1.2**2 - 2.4 * 1.2, abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", [4, 8, 18, 39, 41, 52, 87])
+def test_directions_without_curvature_and_force(seed: int) -> None:
+    # H bends some variables, and g has a part along these only: multipliers of 0 come and go.
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 30)), int(rng.integers(1, 8))
+    A = rng.normal(size=(m, n)) if seed % 2 else rng.integers(-2, 3, size=(m, n)).astype(float)
+    value, _ = rng.random(n) @ A.T, rng.normal(size=(2, n))
+    H = np.diag(rng.integers(0, 3, size=n).astype(float))
+    goal = rng.random(n)
+    ends = np.array([value, goal @ A.T])
+    model = ParametricQP(
+        H, (np.zeros(n), -H @ goal), A=A, lb=0.0, ub=1.0,
+        lbA=tuple(ends - 0.5), ubA=tuple(ends + 0.5),
+    )  # fmt: skip
+    assert model._made.lifted.any()
+    path = proven(model)
+    for t in MANY:
+        x, g = path.solution(t), -t * H @ goal
+        theirs = solve_qp(
+            H + 1e-9 * np.eye(n), g, np.vstack([np.eye(n), A]),
+            np.append(np.zeros(n), line(ends - 0.5, t)), np.append(np.ones(n), line(ends + 0.5, t)),
+        )  # fmt: skip
+        assert path.objective(t) == pytest.approx(0.5 * x @ H @ x + g @ x, abs=1e-12)
+        assert path.objective(t) == pytest.approx(0.5 * theirs @ H @ theirs + g @ theirs, abs=1e-7)
+        y = model.multipliers(path, t)
+        assert H @ x + g - y[:n] - A.T @ y[n:] == pytest.approx(np.zeros(n), abs=1e-13)
+
+
+@pytest.mark.parametrize("known", [list, iter])
+def test_forces_along_directions_without_curvature_come_and_go(known: Any) -> None:
+    H = np.diag([1.0, 0.0, 0.0])
+    prices = [[-0.8, 0.0, 0.0], [1.7, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 1.0, 0.0], [0.5, 0.0, 0.0],
+              [-2.0, 0.0, 0.0], [90.0, 0.0, 0.0], [-0.1, 0.0, 0.0]]  # fmt: skip
+    least = [2.6, 1.6, 1.5, 1.7, 1.6, 2.0, 2.5, 2.6]
+    programs: list[dict[str, Any]] = [
+        {"g": g, "lbA": low, "ubA": low + 0.3} for g, low in zip(prices, least, strict=True)
+    ]
+    programs[0] |= {"lb": 0.0, "ub": 1.0}
+    rows = np.ones((1, 3))
+    paths = list(ParametricQP.sequence(H, known(programs), A=rows))
+    assert all(path.certify().ok for path in paths)
+    for path, goal in zip(paths, programs[1:], strict=True):
+        alone = Homotopy(ParametricQP(H, A=rows, lb=0.0, ub=1.0, **goal)).trace()
+        assert path.objective(1.0) == pytest.approx(alone.objective(0.0), abs=1e-10)
+
+
 # ---------------------------------------------------------------------- one after another
 
 

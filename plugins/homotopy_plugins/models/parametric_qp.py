@@ -26,7 +26,9 @@ with ``u = b``: one slanted piece.
 
 Where nothing pulls x along Z (H and g are 0, say) any x within the bounds is optimal, and
 multipliers of 0 have no size that rounding could be compared with.  The program is then stated with
-a small multiple of 1/2 |z|^2 as its form.
+a small multiple of 1/2 |z|^2 as its form.  Where H bends some directions and nothing pulls along
+the others, the alphas of rows that meet the others are moved away from 0, and with them the piece
+"inside", e and c.
 
 The certificate measures the program as it was given as well (`ParametricQP.residuals`).
 """
@@ -38,6 +40,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -208,6 +211,9 @@ class ParametricQP(LossModel):
             shape = Shape.of(self.H, self.A, equal, index, name, far | shape.far, shape.factor)
         if shape is not forces.shape:
             forces = Forces.of(shape, self._vectors)
+        (unforced,) = forces.unforced().tolist()
+        shape = shape.lift(unforced)
+        forces = attrs.evolve(forces, shape=shape)
         self._refuse(forces)
         self._shape = shape
         self._use(Places.of(forces, self._held_by, twice.size), 0)
@@ -251,7 +257,8 @@ class ParametricQP(LossModel):
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         bends, low, high = self._bends, line(self._low), line(self._high)
-        held, wall = np.where(bends > 0.0, self._held_by, 0.0), np.where(bends > 0.0, 0.0, np.inf)
+        held = np.where((bends > 0.0) | self._made.lifted, self._held_by, 0.0)
+        wall = np.where(bends > 0.0, 0.0, np.inf)
         return (
             Slope("below", held + wall, curvature=bends),
             Knot("lower", low[0] + t * low[1]),
@@ -276,9 +283,13 @@ class ParametricQP(LossModel):
         return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
 
     def objective_constant(self, t: float) -> float:
-        point, shift = at(self._point, t) / self._made.unit, at(self._shift, t)
+        shape, point, shift = self._made, at(self._point, t), at(self._shift, t)
+        point, lift = point / shape.unit, self._held_by * shape.lifted
         own = 0.5 * point @ self.H @ point + at(self._vectors["g"], t) @ point
-        return float(own - 0.5 * shift @ shift)
+        # With alpha the shift is moved, and with both the losses: -lift (u - origin) inside.
+        moved = lift[: shape.index.size] @ shape.features
+        own -= 0.5 * (shift - 2.0 * moved) @ shift + lift @ self.loss_origin(t)
+        return float(own)
 
     # ------------------------------------------------------------------ reading a path
 
@@ -303,7 +314,8 @@ class ParametricQP(LossModel):
         shape, n = self._made, self.H.shape[0]
         y = np.zeros((t.size, sum(self.A.shape)))
         if not shape.idle:
-            np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
+            own = (alpha - self._held_by * shape.lifted)[:, : shape.index.size]
+            np.add.at(y.T, shape.index, (own / shape.length).T)
         force = x @ self.H + at(self._vectors["g"], t[:, None])
         y[:, shape.equal] = ((force - y[:, :n] - y[:, n:] @ self.A) / shape.unit) @ shape.solve
         return y
@@ -456,6 +468,7 @@ class ParametricQP(LossModel):
             np.arange(shape.index.size), np.unique(shape.index, return_index=True)[1]
         )
         alpha[again] = 0.0
+        alpha += self._held_by * shape.lifted
         moved = path.solution(t) * shape.unit - self._point[0]
         count = int(shape.far.sum())
         bent = (shape.bent * (moved @ shape.null))[shape.bent.size - count :]

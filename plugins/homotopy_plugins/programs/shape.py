@@ -38,7 +38,8 @@ class Shape:
     leave; those marked in `far` are columns of `null`, at its end, with their curvature in `bent`,
     and a coordinate each.  `factor` is what all units were multiplied by.  In an `idle` program
     neither H nor g has a part along what the equations leave: `root` makes them of curvature FAINT,
-    so that x is the solution of least norm in scaled variables.
+    so that x is the solution of least norm in scaled variables.  `lifted` marks the coordinates
+    whose alpha is moved away from 0 (`lift`).
     """
 
     equal: Mask
@@ -62,6 +63,7 @@ class Shape:
     weights: Array
     factor: float
     idle: bool
+    lifted: Mask
 
     @classmethod
     def of(
@@ -138,7 +140,20 @@ class Shape:
             weights=np.concatenate([values[far], np.zeros(size - index.size - count)]),
             factor=factor,
             idle=idle,
+            lifted=np.zeros(size, np.bool_),
         )
+
+    def lift(self, unforced: bool) -> Shape:
+        """Move the alphas of rows that meet directions without curvature, or none if some force
+        acts along these.
+
+        Without one the multipliers of such rows may all have to be 0, and would be measured by
+        their own rounding.
+        """
+        lifted = np.zeros(self.lifted.size, np.bool_)
+        if unforced and self.border is not None:
+            lifted = np.any(self.border[:, self.bent == 0.0] != 0.0, axis=1)
+        return self if np.array_equal(lifted, self.lifted) else attrs.evolve(self, lifted=lifted)
 
     def fits(self, equal: Mask, index: Index) -> bool:
         """Whether it is the shape for these equations and rows."""
