@@ -188,6 +188,24 @@ def test_equal_means_are_a_single_portfolio() -> None:
     assert model.turning_points(path)[0].tolist() == [0.0]
 
 
+@pytest.mark.parametrize("diagonal", [[0, 1, 2, 1, 0], [0] * 10, [1] * 10, [0, 1, 2, 1] * 3])
+def test_without_any_return_there_is_the_least_variance(diagonal: list[float]) -> None:
+    n = len(diagonal)
+    groups = [(range(n // 2), None, 0.6), (range(n // 3, n), 0.1, None)]
+    model = EfficientFrontier(np.zeros(n), np.diag(diagonal), groups=groups)
+    path = Homotopy(model).trace()
+    assert path.certify().ok
+    for t in np.linspace(0.0, model.span[0], 5):
+        w = path.solution(t)
+        assert w.sum() == pytest.approx(1.0, abs=1e-14)
+        assert path.objective(t) == pytest.approx(0.5 * w @ np.diag(diagonal) @ w, abs=1e-14)
+    # All is in assets without variance, or in all assets alike.
+    if 0 in diagonal:
+        assert path.objective(0.0) == pytest.approx(0.0, abs=1e-14)
+    else:
+        assert w == pytest.approx(np.full(n, 1.0 / n), abs=1e-12)
+
+
 def test_a_limit_of_the_risk_tolerance_may_be_given() -> None:
     market = random_market(4, 8)
     whole, part = proven(market.model()), proven(market.model(most=0.5))

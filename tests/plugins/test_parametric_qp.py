@@ -183,6 +183,24 @@ def test_a_path_by_hand() -> None:
     assert [k.tolist() for k in model.active_rows(path, 0.9).values()] == [[], [0], []]
 
 
+@pytest.mark.parametrize("first", [0.9, 1.8, 2.8])
+@pytest.mark.parametrize("last", [0.8, 1.7, 2.3, 2.6])
+def test_forces_that_cancel_leave_a_row_idle(first: float, last: float) -> None:
+    # min 1/2 x^2 + g x, 0 <= x <= 1: where g(t) = 0 both x and its multiplier are rounding.
+    path = proven(ParametricQP([[1.0]], ([first], [-last]), lb=0.0, ub=1.0))
+    wanted = np.clip(-line(np.array([first, -last]), MANY), 0.0, 1.0)
+    assert path.solution(MANY).ravel() == pytest.approx(wanted, abs=1e-14)
+
+
+def test_a_multiplier_of_a_distant_bound_is_seen_among_small_forces() -> None:
+    model = ParametricQP([[1.0]], ([1.0], [-1.0]), lb=0.0, ub=1.0)
+    t = np.array([0.5 - 1e-6, 0.5])
+    for wrong, seen in ((-1e-13, True), (-1e-16, False)):
+        # x = 0 presses on its upper bound 1, with a part of the forces at t = 0.
+        off = model.residuals(t, np.full((2, 1), wrong), np.zeros((2, 0)))["complementarity"].off
+        assert (off[1, 0] == pytest.approx(1.0)) == seen
+
+
 def test_vectors_may_be_fixed_pairs_or_affine() -> None:
     program = random_program(3, 5, 4)
     t = Affine.parameter()
@@ -231,6 +249,20 @@ def test_equations_hold_and_have_multipliers() -> None:
         assert ours == pytest.approx(
             0.5 * theirs @ program.H @ theirs + program.at(t)[0] @ theirs, abs=1e-6
         )
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("total", [(1.15, 1.4), (1.0, 1.5)])
+def test_what_equations_fix_has_no_curvature_left(total: tuple[float, float], scale: float) -> None:
+    # H bends x0 + x1 only, and the equation fixes that: of x0 - x1 it leaves rounding.
+    model = ParametricQP(
+        np.ones((2, 2)), ([-2.4, -2.0], [0.5, 0.0]), A=[[scale, scale]], lb=0.0, ub=1.0,
+        lbA=([scale * total[0]], [scale * total[1]]), ubA=([scale * total[0]], [scale * total[1]]),
+    )  # fmt: skip
+    assert np.abs(model.gram.diag).max() == 0.0
+    path = proven(model)
+    wanted = [[1.0, total[0] - 1.0], [total[1] - 1.0, 1.0]]
+    assert path.solution([0.0, 1.0]) == pytest.approx(np.array(wanted), abs=1e-12)
 
 
 def test_equations_that_leave_nothing_free() -> None:
@@ -342,6 +374,111 @@ def test_contradictions_at_the_start_are_named_by_the_trace() -> None:
         Homotopy(ParametricQP(I2, [1.0, 0.0], A=[[1, 1]], lb=1.0, ubA=1.0)).trace()
     with pytest.raises(TraceError, match="unbounded at t=0"):
         Homotopy(ParametricQP(0.0 * I2, [-1.0, 1.0], lb=0.0)).trace()
+
+
+def feasibility(seed: int) -> dict[str, Any]:
+    """Bounds that some x keeps at all t, and nothing that pulls x anywhere."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 30)), int(rng.integers(1, 8))
+    A = rng.normal(size=(m, n)) if seed % 2 else rng.integers(-2, 3, size=(m, n)).astype(float)
+    value = rng.random((2, n)) @ A.T
+    room = np.where(rng.random(m) < 0.2, 0.0, 0.5)
+    return {"A": A, "lb": 0.0, "ub": 1.0, "lbA": tuple(value - room), "ubA": tuple(value + room)}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_without_forces_any_x_within_the_bounds_will_do(seed: int) -> None:
+    given = feasibility(seed)
+    model = ParametricQP(np.zeros((given["A"].shape[1],) * 2), 0.0, **given)
+    path = proven(model)
+    for t in MANY:
+        x = path.solution(t)
+        low, high = (line(np.array(given[name]), t) for name in ("lbA", "ubA"))
+        value = given["A"] @ x
+        assert max(-x.min(), x.max() - 1.0) <= 1e-12
+        assert np.maximum(low - value, value - high).max() <= 1e-12 * (1.0 + np.abs(value).max())
+        assert not model.multipliers(path, t).any()
+        assert abs(path.objective(t)) <= 1e-50
+
+
+@pytest.mark.parametrize("known", [list, iter])
+def test_forces_come_and_go_along_a_sequence(known: Any) -> None:
+    given = feasibility(3)
+    n = given["A"].shape[1]
+    bounds = {name: np.array(given[name]) for name in ("lbA", "ubA")}
+    price = np.random.default_rng(3).normal(size=n)
+    programs = [
+        {"g": g, "lb": 0.0, "ub": 1.0} | {name: ends[k % 2] for name, ends in bounds.items()}
+        for k, g in enumerate((0.0, 0.0, 0.0, price, -price, 0.0, 0.0, 0.0, price))
+    ]
+    H = np.zeros((n, n))
+    paths = list(ParametricQP.sequence(H, known(programs), A=given["A"]))
+    assert all(path.certify().ok for path in paths)
+    for path, goal in zip(paths, programs[1:], strict=True):
+        alone = Homotopy(ParametricQP(H, A=given["A"], **goal)).trace()
+        assert path.objective(1.0) == pytest.approx(alone.objective(0.0), abs=1e-12)
+
+
+def test_equations_that_take_all_forces_leave_none() -> None:
+    # x0 + x1 is fixed, and neither H nor g has a part along x0 - x1.
+    model = ParametricQP(
+        np.ones((2, 2)), ([-2.4, -2.4], [1.0, 1.0]), A=[[1.0, 1.0], [1.0, 0.0]],
+        lb=0.0, ub=1.0, lbA=([1.2, 0.1], [1.4, 0.9]), ubA=([1.2, 0.2], [1.4, 1.0]),
+    )  # fmt: skip
+    path = proven(model)
+    total = line(np.array([1.2, 1.4]), MANY)
+    assert path.solution(MANY).sum(axis=1) == pytest.approx(total, abs=1e-14)
+    force = total + line(np.array([-2.4, 1.0]), MANY)
+    y = model.multipliers(path, MANY)
+    assert y[:, 2] == pytest.approx(force, abs=1e-12)
+    assert not y[:, [0, 1, 3]].any()
+    assert path.objective(0.0) == pytest.approx(0.5 * 1.2**2 - 2.4 * 1.2, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [4, 8, 18, 39, 41, 52, 87])
+def test_directions_without_curvature_and_force(seed: int) -> None:
+    # H bends some variables, and g has a part along these only: multipliers of 0 come and go.
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 30)), int(rng.integers(1, 8))
+    A = rng.normal(size=(m, n)) if seed % 2 else rng.integers(-2, 3, size=(m, n)).astype(float)
+    value, _ = rng.random(n) @ A.T, rng.normal(size=(2, n))
+    H = np.diag(rng.integers(0, 3, size=n).astype(float))
+    goal = rng.random(n)
+    ends = np.array([value, goal @ A.T])
+    model = ParametricQP(
+        H, (np.zeros(n), -H @ goal), A=A, lb=0.0, ub=1.0,
+        lbA=tuple(ends - 0.5), ubA=tuple(ends + 0.5),
+    )  # fmt: skip
+    assert model._made.lifted.any()
+    path = proven(model)
+    for t in MANY:
+        x, g = path.solution(t), -t * H @ goal
+        theirs = solve_qp(
+            H + 1e-9 * np.eye(n), g, np.vstack([np.eye(n), A]),
+            np.append(np.zeros(n), line(ends - 0.5, t)), np.append(np.ones(n), line(ends + 0.5, t)),
+        )  # fmt: skip
+        assert path.objective(t) == pytest.approx(0.5 * x @ H @ x + g @ x, abs=1e-12)
+        assert path.objective(t) == pytest.approx(0.5 * theirs @ H @ theirs + g @ theirs, abs=1e-7)
+        y = model.multipliers(path, t)
+        assert H @ x + g - y[:n] - A.T @ y[n:] == pytest.approx(np.zeros(n), abs=1e-13)
+
+
+@pytest.mark.parametrize("known", [list, iter])
+def test_forces_along_directions_without_curvature_come_and_go(known: Any) -> None:
+    H = np.diag([1.0, 0.0, 0.0])
+    prices = [[-0.8, 0.0, 0.0], [1.7, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 1.0, 0.0], [0.5, 0.0, 0.0],
+              [-2.0, 0.0, 0.0], [90.0, 0.0, 0.0], [-0.1, 0.0, 0.0]]  # fmt: skip
+    least = [2.6, 1.6, 1.5, 1.7, 1.6, 2.0, 2.5, 2.6]
+    programs: list[dict[str, Any]] = [
+        {"g": g, "lbA": low, "ubA": low + 0.3} for g, low in zip(prices, least, strict=True)
+    ]
+    programs[0] |= {"lb": 0.0, "ub": 1.0}
+    rows = np.ones((1, 3))
+    paths = list(ParametricQP.sequence(H, known(programs), A=rows))
+    assert all(path.certify().ok for path in paths)
+    for path, goal in zip(paths, programs[1:], strict=True):
+        alone = Homotopy(ParametricQP(H, A=rows, lb=0.0, ub=1.0, **goal)).trace()
+        assert path.objective(1.0) == pytest.approx(alone.objective(0.0), abs=1e-10)
 
 
 # ---------------------------------------------------------------------- one after another
@@ -484,6 +621,21 @@ def test_sequences_with_directions_in_which_the_form_hardly_bends() -> None:
         assert path.certify().ok
         alone = Homotopy(ParametricQP(H, lb=-1.0, ub=1.0, **goal)).trace()
         assert path.solution(1.0) == pytest.approx(alone.solution(0.0), abs=1e-7)
+
+
+@pytest.mark.parametrize("given", [list, iter])
+def test_the_border_of_one_program_is_not_the_next_ones(given: Any) -> None:
+    # H does not bend x[1], which is a column of the border until it is fixed.
+    programs: list[dict[str, Any]] = [
+        {"g": [1.0, 1.0], "lb": 0.0, "ub": 1.0},
+        {"lb": [0.0, 0.5], "ub": [1.0, 0.5]},
+        {"lb": [0.0, 0.6], "ub": [1.0, 0.6]},
+        {"lb": 0.0, "ub": 1.0},
+    ]
+    paths = list(ParametricQP.sequence(np.diag([1.0, 0.0]), given(programs)))
+    assert all(path.certify().ok for path in paths)
+    ends = [path.solution(1.0) for path in paths]
+    assert np.array(ends) == pytest.approx(np.array([[0, 0.5], [0, 0.6], [0, 0]]), abs=1e-12)
 
 
 def test_sequences_refuse_what_they_do_not_know() -> None:

@@ -156,7 +156,10 @@ class EfficientFrontier(LossModel):
         self.border_target = np.concatenate([self.lbA[chosen], np.zeros(k)])
         self._least = np.concatenate([self.lower, self.lbA[loose]])
         self._greatest = np.concatenate([self.upper, self.ubA[loose]])
-        self._price = np.concatenate([self.mean, np.zeros(k)])
+        # A return that all assets have changes nothing.  Where none has any, all knots would be at
+        # 0, and responses there measured by their own rounding.
+        self._common = 0.0 if self.mean.any() else 1.0
+        self._price = np.concatenate([self.mean + self._common, np.zeros(k)])
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         return (
@@ -168,6 +171,9 @@ class EfficientFrontier(LossModel):
     def solution(self, t: float, alpha: Array, b: Array) -> Array:
         """The weights."""
         return alpha[: self.mean.size]
+
+    def objective_constant(self, t: float) -> float:
+        return t * self._common * float(self.lbA[0])
 
     # ------------------------------------------------------------------ reading a path
 

@@ -24,6 +24,12 @@ multiplier right to 16 digits leaves few of x.  Such a direction v of curvature 
 a column of N, so that b holds x itself, and ``k b^2 / 2`` is the loss of a coordinate of its own
 with ``u = b``: one slanted piece.
 
+Where nothing pulls x along Z (H and g are 0, say) any x within the bounds is optimal, and
+multipliers of 0 have no size that rounding could be compared with.  The program is then stated with
+a small multiple of 1/2 |z|^2 as its form.  Where H bends some directions and nothing pulls along
+the others, the alphas of rows that meet the others are moved away from 0, and with them the piece
+"inside", e and c.
+
 The certificate measures the program as it was given as well (`ParametricQP.residuals`).
 """
 
@@ -34,6 +40,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -83,6 +90,9 @@ NAMED = 6
 NEARBY = 1e-6
 # A multiplier is none where it is no more than this part of all forces.
 IDLE = 1e-8
+# Of forces that cancel, a multiplier keeps the rounding of the largest on the way: m equations
+# solved together leave so much of their terms, times the root of m.
+ROUNDED = 16.0 * float(np.finfo(np.float64).eps)
 # Programs known beforehand that are traced in one run.
 BLOCK = 64
 
@@ -119,6 +129,10 @@ class ParametricQP(LossModel):
 
     `Path.certify` has three checks more: feasibility, stationarity and complementarity of x and y
     in the numbers given here, each row relative to its own terms.
+
+    Where neither H nor g has a part along what the equations leave free, any x within the bounds is
+    optimal; `Path.solution` is that of least norm, in variables scaled by their largest entry in
+    the rows.
 
     H is factored once.  `following` makes the model of the next program of a sequence with the same
     factors, and `sequence` traces one after another, each from the end of the one before.
@@ -184,6 +198,10 @@ class ParametricQP(LossModel):
         if shape is None or not shape.fits(equal, index):
             shape = Shape.of(self.H, self.A, equal, index, name)
         forces = Forces.of(shape, self._vectors)
+        (idle,) = forces.idle().tolist()
+        if idle != shape.idle:
+            shape = Shape.of(self.H, self.A, equal, index, name, idle=idle)
+            forces = Forces.of(shape, self._vectors)
         (far,), (factor,) = forces.the_far()
         if np.any(far) and shape.factor == 1.0:
             even = Shape.of(self.H, self.A, equal, index, name, None, factor)
@@ -193,6 +211,9 @@ class ParametricQP(LossModel):
             shape = Shape.of(self.H, self.A, equal, index, name, far | shape.far, shape.factor)
         if shape is not forces.shape:
             forces = Forces.of(shape, self._vectors)
+        (unforced,) = forces.unforced().tolist()
+        shape = shape.lift(unforced)
+        forces = attrs.evolve(forces, shape=shape)
         self._refuse(forces)
         self._shape = shape
         self._use(Places.of(forces, self._held_by, twice.size), 0)
@@ -204,11 +225,11 @@ class ParametricQP(LossModel):
         self._point, self._shift = places.point[ends], places.shift[ends]
         self._low, self._high = places.low[ends], places.high[ends]
         self._size, self._reach = float(places.size[leg]), float(places.reach[leg])
-        self._held_by = float(places.held[leg])
+        self._held_by, self._pull = float(places.held[leg]), float(places.pull[leg])
         self.gram, self.border = shape.gram, shape.border
-        if shape.border is not None:
-            first, last = places.target[ends]
-            self.border_target = Affine(first, last - first)
+        # (The model is a copy of the one before, which may have had a border.)
+        first, last = places.target[ends]
+        self.border_target = 0.0 if shape.border is None else Affine(first, last - first)
 
     def _refuse(self, forces: Forces) -> None:
         """Refuse equations without a solution, and directions along which nothing ever stops x."""
@@ -236,7 +257,8 @@ class ParametricQP(LossModel):
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         bends, low, high = self._bends, line(self._low), line(self._high)
-        held, wall = np.where(bends > 0.0, self._held_by, 0.0), np.where(bends > 0.0, 0.0, np.inf)
+        held = np.where((bends > 0.0) | self._made.lifted, self._held_by, 0.0)
+        wall = np.where(bends > 0.0, 0.0, np.inf)
         return (
             Slope("below", held + wall, curvature=bends),
             Knot("lower", low[0] + t * low[1]),
@@ -261,9 +283,13 @@ class ParametricQP(LossModel):
         return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
 
     def objective_constant(self, t: float) -> float:
-        point, shift = at(self._point, t) / self._made.unit, at(self._shift, t)
+        shape, point, shift = self._made, at(self._point, t), at(self._shift, t)
+        point, lift = point / shape.unit, self._held_by * shape.lifted
         own = 0.5 * point @ self.H @ point + at(self._vectors["g"], t) @ point
-        return float(own - 0.5 * shift @ shift)
+        # With alpha the shift is moved, and with both the losses: -lift (u - origin) inside.
+        moved = lift[: shape.index.size] @ shape.features
+        own -= 0.5 * (shift - 2.0 * moved) @ shift + lift @ self.loss_origin(t)
+        return float(own)
 
     # ------------------------------------------------------------------ reading a path
 
@@ -287,7 +313,9 @@ class ParametricQP(LossModel):
         ``Hx + g``."""
         shape, n = self._made, self.H.shape[0]
         y = np.zeros((t.size, sum(self.A.shape)))
-        np.add.at(y.T, shape.index, (alpha[:, : shape.index.size] / shape.length).T)
+        if not shape.idle:
+            own = (alpha - self._held_by * shape.lifted)[:, : shape.index.size]
+            np.add.at(y.T, shape.index, (own / shape.length).T)
         force = x @ self.H + at(self._vectors["g"], t[:, None])
         y[:, shape.equal] = ((force - y[:, :n] - y[:, n:] @ self.A) / shape.unit) @ shape.solve
         return y
@@ -317,11 +345,13 @@ class ParametricQP(LossModel):
         outside = np.maximum(np.maximum(low - value, value - high), 0.0)
         left = np.abs(x @ self.H + g - y @ rows)
         pushes = np.abs(x) @ np.abs(self.H) + np.abs(g) + np.abs(y) @ np.abs(rows)
-        presses = np.abs(y) * stretch > IDLE * forces
+        # What cancels at a point is known to the rounding of the forces at the ends.
+        rounding = ROUNDED * np.sqrt(1.0 + y.shape[1]) * self._pull
+        presses = np.abs(y) * stretch > np.maximum(IDLE * forces, rounding)
         away = np.abs(value - np.where(y > 0.0, low, high))
         return {
             "feasibility": Residual(outside, terms, others),
-            "stationarity": Residual(left, pushes, unit * forces),
+            "stationarity": Residual(left, pushes, unit * np.maximum(forces, self._pull)),
             "complementarity": Residual(np.where(presses, away, 0.0), terms, others),
         }
 
@@ -438,6 +468,7 @@ class ParametricQP(LossModel):
             np.arange(shape.index.size), np.unique(shape.index, return_index=True)[1]
         )
         alpha[again] = 0.0
+        alpha += self._held_by * shape.lifted
         moved = path.solution(t) * shape.unit - self._point[0]
         count = int(shape.far.sum())
         bent = (shape.bent * (moved @ shape.null))[shape.bent.size - count :]

@@ -43,6 +43,9 @@ REACH = 1000.0
 # The alpha of a far direction is moved away from 0 by this part of all forces, and its equation
 # with it: 1e-8 of that is their rounding.
 HELD = 1e-6
+# That of rows that meet directions without force is moved by this part: the rounding of forces is
+# then 1e-13 of it, and corners move by a small part of x.
+LIFTED = 1e-3
 # That part may be off by this factor.
 RIGHT = 10.0
 # What an equation that follows from others may be off by, in parts of its terms.
@@ -104,6 +107,40 @@ class Forces:
         ratio = np.divide(self.pull, self.size, out=np.ones(known.size), where=known)
         return known[:, None] & (values > 0.0) & far, self.shape.factor * np.sqrt(ratio)
 
+    def idle(self) -> Mask:
+        """The legs on which any x within the bounds is optimal: along what the equations leave
+        neither H nor g has a part."""
+        values, along = self.shape.curves
+        if values.size == 0 or values.any():
+            return np.zeros(len(self.slant) - 1, np.bool_)
+        none = np.all(np.abs(self.slant @ along) <= ROUNDING * self.noise(), axis=1)
+        return np.asarray(none[:-1] & none[1:])
+
+    def unforced(self) -> Mask:
+        """The legs on which no force acts along the directions without curvature, if there are
+        some."""
+        flat = self.shape.bent == 0.0
+        if not flat.any() or self.shape.far.any():
+            return np.zeros(len(self.slant) - 1, np.bool_)
+        none = np.all(self.along()[:, flat] == 0.0, axis=1)
+        return np.asarray(none[:-1] & none[1:])
+
+    def along(self) -> Array:
+        """The forces along the columns of `null`, 0 where they are but rounding."""
+        shape = self.shape
+        rounding = self.noise() * np.linalg.norm(shape.null, axis=0)
+        return clean(self.slant @ shape.null, np.where(shape.bent > 0.0, 0.0, rounding))
+
+    def noise(self) -> Array:
+        """How large the terms are of a force along a direction; their rounding is no force.
+
+        (Those of `slant` itself are larger where they cancel.)
+        """
+        shape = self.shape
+        terms = lengths(self.vectors["g"] / shape.unit)
+        terms += lengths(self.point) * float(np.linalg.norm(shape.bend))
+        return np.asarray(np.maximum(100.0 * lengths(self.slant), terms))
+
     def contradicted(self) -> tuple[Mask, Mask]:
         """Equations without a solution, and directions along which nothing ever stops x."""
         shape, point = self.shape, self.point
@@ -127,9 +164,9 @@ class Places:
     low, high : arrays (places, coordinates)
         The corners.
     target : array (places, border columns)
-    size, reach, held : arrays (legs,)
-        How long x is; how much larger the numbers are of which it is a difference; what the alpha
-        of a far direction is moved by.
+    pull, size, reach, held : arrays (legs,)
+        How strong the forces are; how long x is; how much larger the numbers are of which it is a
+        difference; what the alpha of a far direction, or of a lifted row, is moved by.
     """
 
     shape: Shape
@@ -139,6 +176,7 @@ class Places:
     low: Array
     high: Array
     target: Array
+    pull: Array
     size: Array
     reach: Array
     held: Array
@@ -148,7 +186,11 @@ class Places:
         """Place programs; the last `twice` coordinates are upper bounds of earlier ones, and `held`
         is that of the program before."""
         shape, point, slant, size = forces.shape, forces.point, forces.slant, forces.size
-        shift = slant @ shape.root
+        # (What an idle program has of forces is rounding.)
+        shift = (0.0 if shape.idle else 1.0) * (slant @ shape.root)
+        # What is left of alpha on a far direction after all forces cancel is their rounding.
+        held_by = _held((HELD if shape.far.any() else LIFTED) * forces.pull, held)
+        shift = shift + held_by[0] * (shape.lifted[: shape.index.size] @ shape.features)
         move = shift @ shape.features.T - point @ shape.rows.T
         terms = lengths(shift) * lengths(shape.features).T
         terms += lengths(point) * lengths(shape.rows).T
@@ -168,13 +210,10 @@ class Places:
         with np.errstate(divide="ignore", invalid="ignore"):
             least = size * float(bends.min(initial=np.inf))
             reach = np.clip(forces.pull / least, 1.0, REACH)
-        # What is left of alpha on a far direction after all forces cancel is their rounding.
-        held_by = _held(HELD * forces.pull, held)
         target = np.zeros((len(low), 0))
         if shape.border is not None:
-            rounding = 100.0 * lengths(slant) * np.linalg.norm(shape.null, axis=0)
-            target = clean(slant @ shape.null, np.where(shape.bent > 0.0, 0.0, rounding))
-            target = target + np.where(shape.bent > 0.0, held_by[0], 0.0)
+            moved = np.where(shape.bent > 0.0, 1.0, 0.0) + shape.lifted @ shape.border
+            target = forces.along() + held_by[0] * moved
         return cls(
             shape=shape,
             vectors=forces.vectors,
@@ -183,6 +222,7 @@ class Places:
             low=np.hstack([low, -free]),
             high=np.hstack([high, free]),
             target=target,
+            pull=forces.pull,
             size=size,
             reach=np.where((least > 0.0) & (least < np.inf), reach, 1.0),
             held=held_by,
@@ -193,7 +233,7 @@ class Places:
         end = legs + 1
         parts = {name: getattr(self, name)[:end] for name in ("point", "shift", "low", "high")}
         vectors = {name: ends[:end] for name, ends in self.vectors.items()}
-        kept = {name: getattr(self, name)[:legs] for name in ("size", "reach", "held")}
+        kept = {name: getattr(self, name)[:legs] for name in ("pull", "size", "reach", "held")}
         return attrs.evolve(self, vectors=vectors, target=self.target[:end], **parts, **kept)
 
 
@@ -233,13 +273,14 @@ def places_ahead(
     fits = ((same[:-1] & same[1:]) == shape.equal).all(axis=1) & ~crossed[1:].any(axis=1)
     forces = Forces.of(shape, vectors)
     far, _ = forces.the_far()
-    fits &= ~(far & ~shape.far).any(axis=1)
+    fits &= ~(far & ~shape.far).any(axis=1) & (forces.idle() == shape.idle)
+    fits &= forces.unforced() == shape.lifted.any()
     if shape.factor == 1.0:
         fits &= ~far.any(axis=1)
     for wrong in forces.contradicted():
         fits &= ~(wrong[:-1] | wrong[1:]).any(axis=1)
     places = Places.of(forces, held)
-    if shape.far.any():
+    if shape.far.any() or shape.lifted.any():
         fits &= places.held == held
     if shape.still.any():
         # Rows that equations fix hold on all legs or on none: else one leg at a time.

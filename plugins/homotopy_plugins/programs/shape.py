@@ -22,6 +22,9 @@ FLAT, STEEP = 16.0 * float(np.finfo(np.float64).eps), 1e-4
 DEPENDENT = 1e-11
 # What sums leave of their terms where they should be 0.
 ROUNDING = 1e-14
+# The curvature of a program without forces.  The path of a definite form is the same in all units,
+# and those of this one (a power of 4, whose root is exact) leave nothing of it in an objective.
+FAINT = 2.0**-200
 
 
 @attrs.frozen(eq=False)
@@ -33,7 +36,10 @@ class Shape:
     their `length`.  `loose` are directions of no curvature that no row meets, and `still` marks the
     rows that the equations fix.  `curves` are the curvatures and directions that the equations
     leave; those marked in `far` are columns of `null`, at its end, with their curvature in `bent`,
-    and a coordinate each.  `factor` is what all units were multiplied by.
+    and a coordinate each.  `factor` is what all units were multiplied by.  In an `idle` program
+    neither H nor g has a part along what the equations leave: `root` makes them of curvature FAINT,
+    so that x is the solution of least norm in scaled variables.  `lifted` marks the coordinates
+    whose alpha is moved away from 0 (`lift`).
     """
 
     equal: Mask
@@ -56,6 +62,8 @@ class Shape:
     bent: Array
     weights: Array
     factor: float
+    idle: bool
+    lifted: Mask
 
     @classmethod
     def of(
@@ -67,6 +75,7 @@ class Shape:
         name: str,
         far: Mask | None = None,
         factor: float = 1.0,
+        idle: bool = False,
     ) -> Shape:
         n = H.shape[0]
         every = np.vstack([np.eye(n), A])
@@ -84,11 +93,13 @@ class Shape:
         bend = H / np.outer(unit, unit)
         values, along = curves_of(free.T @ bend @ free, factor**-2.0, name)
         far = np.zeros(values.size, np.bool_) if far is None else far
-        # (A plain factor is nearer to the numbers given than eigenvectors are.)
-        plain = None if np.any(far) else factored(free.T @ bend @ free)
-        stays = (values > 0.0) & ~far
-        root = along[:, stays] / np.sqrt(values[stays]) if plain is None else plain
-        root, null, long = free @ root, free @ along[:, values == 0.0], free @ along[:, far]
+        # (A plain factor is nearer to the numbers given than eigenvectors are.  It compares pivots
+        # with each other only: where all of them are rounding, that is not seen.)
+        plain = None if np.any(far | (values == 0.0)) else factored(free.T @ bend @ free)
+        bends = np.full(values.size, FAINT) if idle else np.where(far, 0.0, values)
+        root = along[:, bends > 0.0] / np.sqrt(bends[bends > 0.0]) if plain is None else plain
+        flat = (bends == 0.0) & ~far
+        root, null, long = free @ root, free @ along[:, flat], free @ along[:, far]
         length = np.linalg.norm(rows, axis=1)
         length = np.where(length > 0.0, length, 1.0)
         rows = rows / length[:, None]
@@ -128,7 +139,21 @@ class Shape:
             bent=np.concatenate([np.zeros(null.shape[1]), values[far]]),
             weights=np.concatenate([values[far], np.zeros(size - index.size - count)]),
             factor=factor,
+            idle=idle,
+            lifted=np.zeros(size, np.bool_),
         )
+
+    def lift(self, unforced: bool) -> Shape:
+        """Move the alphas of rows that meet directions without curvature, or none if some force
+        acts along these.
+
+        Without one the multipliers of such rows may all have to be 0, and would be measured by
+        their own rounding.
+        """
+        lifted = np.zeros(self.lifted.size, np.bool_)
+        if unforced and self.border is not None:
+            lifted = np.any(self.border[:, self.bent == 0.0] != 0.0, axis=1)
+        return self if np.array_equal(lifted, self.lifted) else attrs.evolve(self, lifted=lifted)
 
     def fits(self, equal: Mask, index: Index) -> bool:
         """Whether it is the shape for these equations and rows."""
