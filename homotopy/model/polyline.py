@@ -139,7 +139,9 @@ class Snapshot:
             anchored, inside = np.isfinite(low), np.isfinite(low) & np.isfinite(high)
             with np.errstate(invalid="ignore", divide="ignore"):
                 bottom = value / bend
-                slanted = (bend > 0.0) & (bottom > low) & (bottom < high)
+                # A bottom that misses a corner by rounding is that corner.
+                slack = MODEL_TOLERANCES.origin * np.abs(bottom)
+                slanted = (bend > 0.0) & (bottom > low + slack) & (bottom < high - slack)
                 anchor = np.where(anchored, low, np.where(np.isfinite(high), high, bottom))
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))

@@ -61,6 +61,21 @@ def test_a_slope_that_begins_at_0_begins_there_exactly():
     assert lines.cleared_at(6.0) is lines
 
 
+def test_a_minimum_that_misses_a_corner_by_rounding_is_that_corner():
+    """The bottom of each slant is its end beside the flat slope."""
+    for corner in np.random.default_rng(0).normal(size=200) ** 2:
+        pieces = (
+            Slope("up", -2.7 * corner, curvature=2.7),
+            Knot("left", -corner),
+            Slope("0", 0.0),
+            Knot("right", corner),
+            Slope("down", 2.7 * corner, curvature=2.7),
+        )
+        place, exists = Polylines.compile(pieces, 1).at(0.0).lowest()
+        assert exists.all()
+        assert place[0] == -corner
+
+
 def test_an_infinite_t_leaves_what_stands_still_where_it_is():
     pieces = (Slope("O", 0.5), Jump(T), Slope("L", 1.0), Knot("E", 1.0), Slope("R", 0.0))
     snap = Polylines.compile(pieces, 1).at(-np.inf)
