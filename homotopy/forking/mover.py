@@ -11,9 +11,10 @@ import scipy.linalg
 from homotopy.arrays import Array, Index
 from homotopy.errors import TraceError
 from homotopy.forking.frozen import Frozen, Tables
+from homotopy.forking.tolerances import FORK_TOLERANCES
 from homotopy.model.polyline import Snapshot
 from homotopy.tracker import Tracker, state, tasks
-from homotopy.tracker.tolerances import Windows
+from homotopy.tracker.tolerances import EPS, Windows
 from homotopy.tracker.validity import border_half_copied
 
 __all__ = ["Mover"]
@@ -36,8 +37,6 @@ class Mover(Tracker):
         super().__init__(frozen.problem(), windows=Windows().closed())
         self.frozen = frozen
         self.held: dict[int, float] = {}
-        # The step count when u was last recomputed.
-        self._fresh = 0
         # The polylines of rows that are not held.
         self.own, self.own_kinds = frozen.tables, self.problem.kinds_within(0.0, 1.0).copy()
         self._middle = 0.0
@@ -46,7 +45,6 @@ class Mover(Tracker):
         self.load_model(0.0, 1.0)
         self.cursor.due = np.iinfo(np.int64).max
         self.stand(piece, alpha, b)
-        self._fresh = int(self.cursor.steps)
         self.mark()
         self._refactored, self._middle = False, float(np.median(self.coords.status.usual))
 
@@ -97,11 +95,14 @@ class Mover(Tracker):
             self.refresh()
             if self.off <= self.tolerances.repair:
                 return
-        if not (self.off <= self.tolerances.accepted or self._proven()):
-            raise TraceError(
-                f"the optimum could not be made exact: its error is {self.off:.2g} times the "
-                "rounding error expected"
-            )
+        if not self._proven():
+            raise self._inexact()
+
+    def _inexact(self) -> TraceError:
+        return TraceError(
+            f"the optimum could not be made exact: its error is {self.off:.2g} times the rounding "
+            "error expected, or the certificate rejects it"
+        )
 
     def _proven(self) -> bool:
         """Whether the certificate accepts the point.  A quantity that has become 0 may be off by
@@ -160,18 +161,52 @@ class Mover(Tracker):
 
     def hold(self, row: int, value: float) -> None:
         """Take the alpha of `row` to `value` and hold it there."""
-        self._ask(row, value)
+        former = self._largest_alpha()
         try:
-            self._go()
-        except TraceError:
-            self._hold_otherwise(row, value)
+            self._go_to(row, value)
+        except TraceError as error:
+            self._hold_otherwise(row, value, error)
         self.held[row] = value
-        self._freshen()
+        self._make_exact(former)
 
-    def _hold_otherwise(self, row: int, value: float) -> None:
-        """Do the same without following the route: settle from the point it has reached."""
+    def _go_to(self, row: int, value: float) -> None:
+        """Follow the route of `row` to `value`; raise TraceError if nothing can balance it.
+
+        If no active coordinate can balance a move, the tracker lets b slide; but a short one it
+        takes for rounding, and the border equations stay off.  So go beyond and come back.
+        """
+        self._ask(row, value)
+        self._go()
+        weight, own = self._imbalance(), np.abs(self.border[row])
+        some = own > 0.0
+        if weight is None or not some.any():
+            return
+        way = float(np.copysign((weight[some] / own[some]).max(), value - self.base.alpha[row]))
+        self._ask(row, value + FORK_TOLERANCES.beyond * self.tolerances.allowed_drift * way)
+        self._go()
+        self._ask(row, value)
+        self._go()
+
+    def _imbalance(self) -> Array | None:
+        """Return the terms of the border equations if one is off by more than the rounding of its
+        terms, besides what the base is off; else None."""
+        self.write_alpha()
+        weight = np.abs(self.border.T) @ np.abs(self.alpha) + np.abs(self.problem.target0)
+        off, was = (self.border.T @ a - self.problem.target0 for a in (self.alpha, self.base.alpha))
+        rounding = self.tolerances.proof.balance * self._solving_error() * weight
+        return weight if np.any(np.abs(off) > rounding + np.abs(was)) else None
+
+    def _hold_otherwise(self, row: int, value: float, error: TraceError) -> None:
+        """Do the same without following the route: settle from the point it has reached.  Raise the
+        error of the route if the border equations stay off."""
         self.flatten(row, value)
-        self.settle_still()
+        try:
+            self.settle_still()
+        except TraceError:
+            if self._imbalance() is None:
+                raise
+        if self._imbalance() is not None:
+            raise error
 
     def flatten(self, row: int, value: float) -> None:
         """Replace the polyline of `row` by one flat slope at `value`."""
@@ -190,15 +225,16 @@ class Mover(Tracker):
         self, job: int, row: int, value: float, found: tuple[Array, Array, Array]
     ) -> None:
         """Take one row to its value, store the results, and go back."""
-        self._ask(row, value)
-        back = self.go_back
+        back, former = self.go_back, self._largest_alpha()
         try:
-            self._go()
-        except TraceError:
+            self._go_to(row, value)
+            back = self.go_back_anew
+            self._make_exact(former)
+        except TraceError as trouble:
             back()
             back = self.go_back_anew
             try:
-                self._hold_otherwise(row, value)
+                self._hold_otherwise(row, value, trouble)
             except TraceError as error:
                 back()
                 error.row = row  # type: ignore[attr-defined]
@@ -224,7 +260,7 @@ class Mover(Tracker):
             value = float(ends[np.argmin(np.abs(ends - value))])
             self.hold(row, value)
             fits = np.flatnonzero((bottom <= value) & (value <= top))
-        u = float(self.u[row])
+        u, former = float(self.u[row]), self._largest_alpha()
         places = [np.clip(self._where_on(row, pieces[k], value), *pieces[k][3]) for k in fits]
         best = int(np.argmin(np.abs(u - np.array(places))))
         del self.held[row]
@@ -241,18 +277,64 @@ class Mover(Tracker):
             self.settle_still()
         finally:
             self._jobs.piece, self.shift[row] = -1, 0.0
-        self._freshen()
+        self._make_exact(former)
 
-    def _freshen(self) -> None:
-        """Recompute u and correct the point, if many steps were made since the last time."""
-        if self.cursor.steps - self._fresh < self.tolerances.patience.refresh:
-            return
-        self._fresh, recording = int(self.cursor.steps), self.cursor.recording
-        # The correction may refactorise.
+    def _make_exact(self, former: float) -> None:
+        """Recompute u and correct the point; raise TraceError if it cannot be proven.
+
+        What it may be off is the rounding of the numbers it has now, as in the certificate: that
+        alphas were as large as `former` before is no excuse.
+        """
+        recording = self.cursor.recording
+        # The sizes of this point are not those of the base, and a correction may refactorise.
         self._refactored, self.cursor.recording = True, 0
-        if not self.correct():
-            self.settle_still()
+        lost = self._solving_error() * former
+        # (If nothing but rounding is left, there is nothing that it could be compared with.)
+        if not self._off_now() <= self.tolerances.repair or self._largest_alpha() <= lost:
+            self._clear(lost)
+            self.correct()
+        if not self._is_exact(former):
+            self._clear(np.inf)
+            self.correct()
+            if not self._is_exact(former):
+                self.settle_still()
+                if not self._proven():
+                    raise self._inexact()
+                return
         self.cursor.recording = recording
+
+    def _is_exact(self, former: float) -> bool:
+        """Whether the point is proven.  The certificate is asked unless the error is small and the
+        alphas are about as large as before."""
+        off, fallen = self._off_now(), self.tolerances.patience.fallen
+        if off <= FORK_TOLERANCES.sure and self._largest_alpha() * fallen >= former:
+            return True
+        return off <= self.tolerances.repair and self._proven()
+
+    def _off_now(self) -> float:
+        """Recompute u, and return the error of the point relative to its present sizes."""
+        self.coords.status.most[:] = 0.0
+        self.refresh()
+        return self.off
+
+    def _largest_alpha(self) -> float:
+        self.write_alpha()
+        return float(np.abs(self.alpha).max(initial=0.0))
+
+    def _clear(self, lost: float) -> None:
+        """Set alphas up to `lost`, the rounding of larger ones, to 0: a correction from 0 finds the
+        alphas that should be this small to the last digits, and those that should be 0."""
+        self.write_alpha()
+        alpha, free = self.alpha.copy(), self.active_index
+        small = free[np.abs(alpha[free]) <= lost]
+        if small.size:
+            alpha[small] = 0.0
+            self.set_guess(alpha, np.zeros(self.b.size))
+
+    def _solving_error(self) -> float:
+        """Return the relative error of an equation that is solved together with others."""
+        equations = 1.0 + int(self.system.actives) + self.border.shape[1]
+        return float(self.tolerances.proof.equation * EPS * np.sqrt(equations))
 
     def _where_on(self, row: int, piece: Piece, value: float) -> float:
         """Return the response that alpha gives on a slanted piece; the present one on others."""
@@ -358,7 +440,7 @@ class Mover(Tracker):
         """Go back to the base by undoing the logged changes."""
         self._jobs.begun = 0
         self._phase(state.UNDOING)
-        self.held, self._fresh = dict(self._held_at_base), int(self.cursor.steps)
+        self.held = dict(self._held_at_base)
 
     def go_back_anew(self) -> None:
         """Go back to the base after the factor was rebuilt."""

@@ -40,6 +40,11 @@ class ForkTolerances:
     summed: float = 100.0
     # A sum that is missed by more than this fraction of its terms cannot be reached.
     unbalanced: float = 1e-9
+    # A move so short that the tracker takes its imbalance for rounding (`Tolerances.allowed_drift`)
+    # goes beyond its end by this many times what the tracker notices, and comes back.
+    beyond: float = 4.0
+    # A point whose error is at most this fraction of what the tracker allows needs no certificate.
+    sure: float = 1e-3
     # This many single moves from an optimum are made before its tableau is set up.
     patience: int = 2
     # Room for the nodes of a recorded move at first; enlarged if there are more.

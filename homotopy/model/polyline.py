@@ -76,12 +76,17 @@ class Jump:
 
 @attrs.frozen(eq=False)
 class Snapshot:
-    """The polylines of all coordinates at one t: slope values (n, K+1), corner positions (n, K)."""
+    """The polylines of all coordinates at one t: slope values (n, K+1), corner positions (n, K).
+
+    `terms` (n, 1), if known, is the largest term of the heights of each coordinate: of slopes
+    ``const + rate * t``, and of corners times the curvatures beside them.
+    """
 
     slope: Array
     corner: Array
     curvature: Array
     kind: Codes
+    terms: Array | None = None
 
     @property
     def convex(self) -> bool:
@@ -134,7 +139,9 @@ class Snapshot:
             anchored, inside = np.isfinite(low), np.isfinite(low) & np.isfinite(high)
             with np.errstate(invalid="ignore", divide="ignore"):
                 bottom = value / bend
-                slanted = (bend > 0.0) & (bottom > low) & (bottom < high)
+                # A bottom that misses a corner by rounding is that corner.
+                slack = MODEL_TOLERANCES.origin * np.abs(bottom)
+                slanted = (bend > 0.0) & (bottom > low + slack) & (bottom < high - slack)
                 anchor = np.where(anchored, low, np.where(np.isfinite(high), high, bottom))
                 depth = np.where(slanted, 0.5 * bend * (anchor - bottom) ** 2, 0.0)
                 step = (high - low) * (value - 0.5 * bend * (high + low))
@@ -317,11 +324,42 @@ class Polylines:
         corner = _evaluate(self.corner0, self.corner1, t)
         height = self.heights(slope, corner)
         # Compare with the terms const and rate * t, not with their sum: a sum near 0 is rounding.
-        scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
+        scale = self._terms(t)
         # (Beyond a wall, between two infinite slopes, the height is nan.)
         level = (np.abs(height) <= MODEL_TOLERANCES.seam * scale) | np.isnan(height)
         kind = np.where(level, SEAM, np.where(height > 0, KNOT, JUMP))
-        return Snapshot(slope, corner, self.curvature, kind.astype(np.int8))
+        return Snapshot(slope, corner, self.curvature, kind.astype(np.int8), scale)
+
+    def _terms(self, t: float) -> Array:
+        """Return the largest term of the heights of each coordinate at t, (n, 1)."""
+        scale = _scale(_evaluate(np.abs(self.slope0), np.abs(self.slope1), abs(t)))
+        if not self.curvature.any():
+            return scale
+        corner = _evaluate(np.abs(self.corner0), np.abs(self.corner1), abs(t))
+        corner = np.where(np.isfinite(corner), corner, 0.0)
+        bend = np.maximum(self.curvature[:, 1:], self.curvature[:, :-1])
+        return np.maximum(scale, _scale(bend * corner))
+
+    def cleared_at(self, t: float) -> Polylines:
+        """Return these polylines, with flat slopes that are 0 at `t` up to the rounding of their
+        terms exactly 0 there, if they are beside a corner without height.
+
+        A pull ``rate * t - rate * 5`` that begins at t = 5 leaves a few digits of its terms.  They
+        are all there is if corners and responses are 0, and no partition may depend on them.
+        """
+        snap = self.at(t)
+        with np.errstate(invalid="ignore"):
+            uneven = (snap.kind == SEAM) & (snap.slope[:, :-1] != snap.slope[:, 1:])
+        if not uneven.any():
+            return self
+        beside = np.zeros(snap.slope.shape, dtype=bool)
+        beside[:, :-1] = uneven
+        beside[:, 1:] |= uneven
+        moved = self.slope1 * t
+        terms = np.abs(self.slope0) + np.abs(moved)
+        lost = beside & (self.curvature == 0.0) & (snap.slope != 0.0) & np.isfinite(snap.slope)
+        lost &= np.abs(snap.slope) <= MODEL_TOLERANCES.seam * terms
+        return attrs.evolve(self, slope0=np.where(lost, -moved, self.slope0))
 
     def heights(self, slope: Array, corner: Array) -> Array:
         """Return by how much alpha falls at each corner, (n, K): > 0 at a knot, < 0 at a jump."""

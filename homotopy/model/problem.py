@@ -174,6 +174,8 @@ def _moving_parts(model: LossModel, shape: tuple[int, int]) -> dict[str, Any]:
     target0, target1 = _target(model.border_target, m, name)
     polylines = Polylines.compile(_symbolic(model), n)
     polylines.check(start, stop, model.parameter)
+    if np.isfinite(start):
+        polylines = polylines.cleared_at(start)
     _check_losses(model, stop, n, name)
     return {
         "start": start,

@@ -44,7 +44,10 @@ class Tables:
         """Make tables from the polylines at one t; ModelError if one of them rises."""
         tolerances = tolerances or USUAL
         n, k = snap.corner.shape
-        near = tolerances.same * float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
+        largest = float(np.abs(snap.slope[np.isfinite(snap.slope)]).max(initial=0.0))
+        # (A height is a sum of terms that may be much larger, and has their rounding.)
+        terms = np.zeros(n) if snap.terms is None else snap.terms[:, 0]
+        near = tolerances.same * np.maximum(terms, largest)
         point, place = np.empty((n, 2 * k + 2)), np.empty((n, 2 * k + 3))
         rate = np.zeros((n, 2 * k + 3))
         slope, corner = np.ascontiguousarray(snap.slope), np.ascontiguousarray(snap.corner)
@@ -160,10 +163,10 @@ def _tabulate(slope, corner, curvature, near, point, place, rate):  # type: igno
                 at = corner[i, j - 1 + right] if first - right < j < last + 1 - right else np.inf
                 height -= bend * at
             if abs(height) < np.inf:
-                if count == 0 or height > point[i, count - 1] + near:
+                if count == 0 or height > point[i, count - 1] + near[i]:
                     point[i, count] = height
                     count += 1
-                elif height < point[i, count - 1] - near:
+                elif height < point[i, count - 1] - near[i]:
                     return -1 - i
                 place[i, count] = -np.inf
                 rate[i, count] = 0.0

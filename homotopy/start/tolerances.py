@@ -29,7 +29,7 @@ class GuessTolerances:
 class StartTolerances:
     """When the convex problem is solved, and when to try another method."""
 
-    # Slopes that differ by no more than this fraction of the largest are equal.
+    # Slopes that differ by no more than this fraction of the largest, or of their terms, are equal.
     same: float = 1e-14
     # Imbalance up to this fraction of its terms is rounding.
     balanced: float = 1e-11

@@ -66,6 +66,7 @@ class Sides:
             np.where(before, -np.inf, np.where(after, np.inf, snap.corner)),
             snap.curvature[rows, slope],
             np.where(before | after, SEAM, snap.kind).astype(np.int8),
+            snap.terms,
         )
 
 

@@ -372,6 +372,56 @@ def test_a_row_that_nothing_can_stand_in_for():
     assert fork.push(0, 0.5).certify().ok
 
 
+def three(place):
+    """Three rows that must sum to 0, each within -1 and 1 of its knot."""
+    rows = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]])
+    pieces = Slope("most", 1.0), Knot("E", np.array(place)), Slope("least", -1.0)
+    return Toy(rows, (0.0, 1.0), lambda t: pieces, border=np.ones(3), target=0.0)
+
+
+@pytest.mark.parametrize("by", [1e-1, 1e-6, 1e-9, 1e-10, 1e-12])
+@pytest.mark.parametrize("row", range(3))
+def test_a_push_that_nobody_can_balance_is_refused_however_small(by, row):
+    fork = certified(three([0.0, 1.0, 5.0])).fork(0.0)
+    alpha = fork.optimum().alpha
+    for other in {0, 1, 2} - {row}:
+        fork.push(other, alpha[other])
+    with pytest.raises(TraceError, match=r"cannot be taken to alpha=.*balanced"):
+        fork.push(row, alpha[row] + by)
+
+
+@pytest.mark.parametrize("by", [1e-6, 1e-9, 1e-10, 1e-12])
+def test_a_small_push_is_balanced_by_a_row_that_b_slides_to(by):
+    """All rows are at an end of their range, and b is free in an interval."""
+    place = [-9.0, 0.5, 9.0, 9.5]
+    model = Toy(
+        1e-3 * np.eye(4),
+        (0.0, 1.0),
+        lambda t: (Slope("most", 1.0), Knot("E", np.array(place)), Slope("least", -1.0)),
+        border=np.ones(4),
+        target=0.0,
+    )
+    fork = certified(model).fork(0.0)
+    alpha = fork.optimum().alpha
+    np.testing.assert_array_equal(alpha, [-1.0, -1.0, 1.0, 1.0])
+    moved = fork.push(0, -1.0 + by)
+    assert moved.certify().ok
+    assert abs(moved.alpha.sum()) <= 1e-15
+    assert moved.alpha[2] == pytest.approx(1.0 - by, abs=1e-15)
+
+
+def test_what_is_left_of_a_push_back_to_0_is_0():
+    """Everything is 0 without the push: no rounding may be left to compare rounding with."""
+    model = three([0.0, 0.0, 0.0])
+    for row in range(3):
+        fork = certified(model).fork(0.5)
+        assert fork.push(row, 1e-9).certify().ok
+        moved = fork.push(row, 0.0)
+        assert moved.certify().ok
+        assert not moved.alpha.any()
+        assert not moved.response.any()
+
+
 @pytest.mark.parametrize(
     ("row", "alpha", "message"),
     [

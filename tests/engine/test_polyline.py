@@ -39,6 +39,43 @@ def test_a_jump_of_height_zero_is_a_seam_and_a_jump_just_beyond():
     assert lines.kinds_between(1.0, 0.0).tolist() == [[JUMP, KNOT]] * 2
 
 
+def test_heights_have_the_rounding_of_the_corners_times_the_curvature():
+    """Two lines meet at u = 0.3 t, but 0.1 * 3 t leaves a rounding of terms of 1e9."""
+    bent = Slope("bent", 0.1 * 3e9 * T - 1.0, curvature=1e9)
+    pieces = (Slope("O", -1.0), Knot("E", 0.3 * T), bent, Knot("F", 9.0), Slope("R", -1e11))
+    snap = Polylines.compile(pieces, 1).at(1.0)
+    assert snap.kind.tolist() == [[SEAM, KNOT]]
+    assert 3e8 <= snap.terms[0, 0] <= 1e11
+
+
+def test_a_slope_that_begins_at_0_begins_there_exactly():
+    """Its terms are 5 and 5; what rounding leaves of them is no height."""
+    pull = 0.7 * T - 3.5 * (1.0 + 1e-15)
+    pieces = (Slope("O", -pull), Jump(0.0), Slope("I", pull), Knot("E", 1.0), Slope("R", -1.0))
+    lines = Polylines.compile(pieces, 2)
+    assert lines.at(5.0).slope[0, 0] != 0.0
+    cleared = lines.cleared_at(5.0)
+    assert cleared.at(5.0).slope.tolist() == [[0.0, 0.0, -1.0]] * 2
+    np.testing.assert_allclose(cleared.slope0, lines.slope0, rtol=2e-15)
+    assert cleared.cleared_at(5.0) is cleared
+    assert lines.cleared_at(6.0) is lines
+
+
+def test_a_minimum_that_misses_a_corner_by_rounding_is_that_corner():
+    """The bottom of each slant is its end beside the flat slope."""
+    for corner in np.random.default_rng(0).normal(size=200) ** 2:
+        pieces = (
+            Slope("up", -2.7 * corner, curvature=2.7),
+            Knot("left", -corner),
+            Slope("0", 0.0),
+            Knot("right", corner),
+            Slope("down", 2.7 * corner, curvature=2.7),
+        )
+        place, exists = Polylines.compile(pieces, 1).at(0.0).lowest()
+        assert exists.all()
+        assert place[0] == -corner
+
+
 def test_an_infinite_t_leaves_what_stands_still_where_it_is():
     pieces = (Slope("O", 0.5), Jump(T), Slope("L", 1.0), Knot("E", 1.0), Slope("R", 0.0))
     snap = Polylines.compile(pieces, 1).at(-np.inf)

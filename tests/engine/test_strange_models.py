@@ -10,6 +10,7 @@ from homotopy import (
     DataError,
     DenseGram,
     Homotopy,
+    Jump,
     Knot,
     LinearGram,
     LossModel,
@@ -112,6 +113,54 @@ def test_targets_may_be_a_column_of_a_table():
     for place in (lambda t: column - t, lambda t: -t + column):
         path = Homotopy(Absolute(place=place)).trace()
         np.testing.assert_array_equal(path.alpha(0.3), plain.alpha(0.3))
+
+
+class Hat(LossModel):
+    """Two hills beside a pull away from 0, which begins at t = 5."""
+
+    gram, span = DenseGram([[1.0]]), (5.0, 5.001)
+
+    def __init__(self, pull):
+        self.pull = pull
+
+    def polyline(self, t):
+        pull = self.pull(t)
+        return (
+            *(Slope("left", 1.0), Knot("a", -1.0), Slope("mid", -pull), Jump(0.0)),
+            *(Slope("right", pull), Knot("b", 1.0), Slope("end", -1.0)),
+        )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7, 1234.5])
+@pytest.mark.parametrize("ulps", [-4, 0, 4])
+def test_a_pull_that_begins_at_0_up_to_rounding(rate, ulps):
+    eps = np.finfo(float).eps
+    written = Homotopy(Hat(lambda t: rate * t - rate * 5.0 * (1.0 + ulps * eps))).trace()
+    exact = Homotopy(Hat(lambda t: rate * (t - 5.0))).trace()
+    # (The objective is 0 at t = 5, so what rounding leaves of the pull is large beside it.)
+    assert all(check.ok for check in written.certify().checks if check.name != "objective")
+    np.testing.assert_allclose(written.breakpoints, exact.breakpoints)
+    np.testing.assert_allclose(written.alpha(5.0005), exact.alpha(5.0005), rtol=1e-10)
+
+
+def test_a_step_of_height_0_whose_slopes_are_sums_of_large_terms():
+    """Both slopes are -0.0919 at t = 5; what rounding leaves of their terms, 600, is a rise."""
+
+    class Step(LossModel):
+        gram, span = DenseGram([[3.9469635227368323]]), (5.0, 5.001)
+
+        def polyline(self, t):
+            return (
+                Slope("a", -72.03897752975766 + 14.410165061979185 * t),
+                Knot("k", -358.41267140386253 + 71.45575645263847 * t),
+                Slope("b", -21.35423738204774 + 4.252474510874691 * t),
+                Jump(-6243.138817988087 + 1248.7167521370939 * t),
+                Slope("c", -301.0605410213191 + 60.19373523872897 * t),
+            )
+
+    slopes = Step().polyline(5.0)[2::2]
+    assert 0.0 < slopes[1].value - slopes[0].value < 1e-13
+    assert Homotopy(Step()).trace().certify().ok
 
 
 def test_features_of_one_dimension_are_refused():

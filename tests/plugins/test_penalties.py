@@ -337,6 +337,15 @@ def test_a_target_without_correlations_needs_no_coefficient():
     assert not np.any(path.solution(np.linspace(*path.traced, 5)))
 
 
+def test_the_objective_of_nothing_is_exactly_0():
+    """A target of zeros: no term is larger than the rounding of a corner, squared."""
+    X = np.random.default_rng(0).integers(-1, 2, size=(12, 4)).astype(float)
+    weights = [1.2, 3.9e-4, 2151.0, 3.3]
+    path = Homotopy(SCAD(X, np.zeros(12), weights=weights, fraction=0.01)).trace()
+    assert path.objective(0.015) == 0.0
+    assert path.certify().ok
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("kind", "shape"), SHAPES)
 def test_sparse_columns_give_the_same_path(kind, shape, intercept):

@@ -553,3 +553,27 @@ def test_held_out_labels_are_those_of_the_classes():
     assert path.validation_curve(ROWS, ["no", "yes", "yes", "no"])(1.0) <= 0.5
     with pytest.raises(DataError, match="'maybe' is neither of the two classes"):
         path.validation_curve(ROWS, ["no", "yes", "yes", "maybe"])
+
+
+def test_long_rows_do_not_drown_short_ones():
+    """rho is a number of the size of the short rows, which hold all the alphas here."""
+    short = np.array([1.0, 1.3, 0.7, 1.1])
+    for long in (1e4, 1e6):
+        X = np.zeros((6, 2))
+        X[:4, 0], X[4:, 1] = short, (long, 1.7 * long)
+        path = certified(OneClassPath(X, kernel="linear", nu=(1.0, 0.2)))
+        # alpha sums to 2.1: two rows at their bounds, and 0.1 of the row that is 1.1 long.
+        alpha, pull = path.alpha(0.35), 1.0 + 0.7 + 0.11
+        np.testing.assert_allclose(alpha, [1.0, 0.0, 1.0, 0.1, 0.0, 0.0], atol=1e-6)
+        assert 0.5 * alpha @ X @ X.T @ alpha == pytest.approx(0.5 * pull**2, rel=1e-6)
+        assert path.intercept(0.35) == pytest.approx(-1.1 * pull, rel=1e-6)
+
+
+def test_a_row_that_is_0_by_rounding_sets_no_unit():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    units = []
+    for length in (0.0, 1e-17):
+        X[3] = length
+        path = certified(OneClassPath(X, kernel="linear", nu=(1.0, 0.1)))
+        units.append(path.model.unit)
+    np.testing.assert_allclose(*units)

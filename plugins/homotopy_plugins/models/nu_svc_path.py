@@ -9,8 +9,8 @@ With ``u = y (f(x) + b) - rho + unit`` the polyline does not move, the second bo
 
     L: w  |  E: knot at unit  |  R: 0
 
-`unit` is the size of what one row adds to its own response.  It changes nothing but the numbers
-that f and rho are compared with where both ought to be 0.
+`unit` is what a short row adds to its own response.  It changes nothing but the numbers that f and
+rho are compared with where both ought to be 0.
 """
 
 from __future__ import annotations

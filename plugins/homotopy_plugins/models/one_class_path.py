@@ -8,8 +8,8 @@ With ``u = f(x) - rho + unit`` the polyline does not move, the border target doe
 
     out: w  |  edge: knot at unit  |  in: 0
 
-`unit` is the size of what one row adds to its own response.  It changes nothing but the numbers
-that f and rho are compared with where both ought to be 0.
+`unit` is what a short row adds to its own response.  It changes nothing but the numbers that f and
+rho are compared with where both ought to be 0.
 """
 
 from __future__ import annotations
@@ -92,8 +92,24 @@ class OneClassPath(KernelModel):
 
 
 def unit_of(model: KernelModel) -> float:
-    """The mean of ``K_ii w_i``: what a row at its bound adds to its own response; 1 for 0."""
-    return float(np.mean(model.gram.diag * model.sample_weight)) or 1.0
+    """What a row adds to its own response where rho is least: with alphas ``nu sum_i w_i`` on the
+    shortest rows, for the least nu of the path; 1 for 0.
+
+    The unit is added to rho, so it must not be much larger: beside a knot at the mean of all rows,
+    rho and the responses of short rows would be rounding.  It need not be below the rounding of
+    that mean: near ``nu = 1`` rho is as large, and b keeps its rounding.
+    """
+    diag, weight = model.gram.diag, model.sample_weight
+    order = np.argsort(diag, kind="stable")
+    order = order[weight[order] > 0.0]
+    filled = np.cumsum(weight[order])
+    count = 1 + int(np.searchsorted(filled, min(model.span) * filled[-1]))
+    short = np.flatnonzero(diag[order] > 0.0)
+    if not short.size:
+        return 1.0
+    last = min(max(count - 1, int(short[0])), order.size - 1)
+    least = float(diag[order[last]] * filled[last]) / (last + 1)
+    return max(least, float(np.finfo(np.float64).eps * np.mean(diag * weight)))
 
 
 def with_intercept(options: KernelOptions, name: str) -> None:
