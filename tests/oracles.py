@@ -358,7 +358,7 @@ class Point:
     spread: Long  # of u: the same by lengths |phi_i||phi_j|
     stored: Long  # what numbers of double precision leave of the sum, however they were found
     line: Polyline
-    plain: Long | None = None  # u with the offset, where B' alpha = 0 holds for a t beside t only
+    plain: Long | None = None  # u with the offset, times which B' alpha = 0 may be off by rounding
 
     @classmethod
     def of(cls, problem: Statement, t: float, alpha: Any, b: Any) -> Point:
@@ -377,8 +377,7 @@ class Point:
                 # the offset is what they do not have themselves.
                 beside = np.abs(F) @ (np.abs(own).T @ np.abs(alpha))
                 less = beside < np.abs(F) @ (np.abs(F).T @ np.abs(alpha))
-                off, sizes = np.abs(problem.B.T @ alpha), np.abs(problem.B).T @ np.abs(alpha)
-                plain = u if np.any(off > OWN * sizes) else None
+                plain = u
                 u = np.where(less, F @ (own.T @ alpha) + problem.B @ b, u)
             shift = shift + np.abs(F) @ np.abs(F.T @ alpha)
             terms = np.minimum(terms, np.abs(own) @ (np.abs(F).T @ np.abs(alpha)) + shift)

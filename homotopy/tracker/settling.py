@@ -55,10 +55,12 @@ class Settling(Exactness):
         if self.fixed.slanted:
             a = a - bend * np.where(bend > 0.0, at, 0.0)
         value[:, ::2], allowed[:, ::2] = a, (j >= first) & (j <= last) & np.isfinite(a)
-        knots = self._knots(snap, first, last)
-        side[:, 1::2], place[:, 1::2], value[:, 1::2], allowed[:, 1::2] = knots
+        side[:, 1::2], place[:, 1::2], value[:, 1::2], allowed[:, 1::2] = self._knots(
+            snap, first, last
+        )
         with np.errstate(invalid="ignore", over="ignore"):
-            distance = np.abs(u - place) / u_scale + np.abs(alpha - value) / a_scale
+            distance = np.abs(u - place) / u_scale
+            distance += np.abs(alpha - value) / a_scale
         # At the same distance a slope wins: it needs no place in the factor.
         distance[:, 1::2] += self.tolerances.bias
         distance[~(allowed & (distance < INF))] = INF
