@@ -52,9 +52,10 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html: 
 	@echo "open docs/_build/html/index.html"
 
 # Every page, link and public name, and the examples of README; nothing else is run.
-docs-quick: $(VENV)/.installed-docs ## check the documentation without its gallery
+docs-quick: $(VENV)/.installed-docs ## check the documentation without its gallery, and run the examples of README
 	$(ONE_THREAD) $(SPHINX) -D plot_gallery=0 -b html docs docs/_build/html
 	$(BIN)/python docs/check.py
+	$(ONE_THREAD) $(BIN)/python docs/snippets.py README.md
 
 bench: $(VENV)/.installed-bench ## measure against libsvm and CCCP on real data: make bench DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder (see benchmarks/README.md)" >&2; exit 1; }

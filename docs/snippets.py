@@ -6,10 +6,12 @@ where its output is shown, if every line of it is a command of ours (`homotopy .
 
     python docs/snippets.py            compare; exit code 1 where a page shows something else
     python docs/snippets.py --write    write the output of this run into the pages
+    python docs/snippets.py README.md  only these pages
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -97,14 +99,19 @@ def check(page: Path, write: bool) -> list[str]:
 
 
 def main() -> int:
-    write = "--write" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("pages", nargs="*", type=Path, help="all pages unless some are named")
+    parser.add_argument("--write", action="store_true", help="write what is printed into the pages")
+    asked = parser.parse_args()
+    pages = [page.resolve(strict=True) for page in asked.pages] or PAGES
     os.environ.setdefault("MPLBACKEND", "Agg")
     wrong = []
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
-        for page in PAGES:
-            wrong += check(page, write)
-    print("\n\n".join(wrong) or f"{len(PAGES)} pages show what their examples print")
-    return 1 if wrong and not write else 0
+        for page in pages:
+            wrong += check(page, asked.write)
+    some = "1 page shows" if len(pages) == 1 else f"{len(pages)} pages show"
+    print("\n\n".join(wrong) or f"{some} what the examples print")
+    return 1 if wrong and not asked.write else 0
 
 
 if __name__ == "__main__":

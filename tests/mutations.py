@@ -103,7 +103,9 @@ def spoils(path: Path, bad: Path) -> float:
             u = path.problem.gram.matvec(change)
             u += border @ (OnSegments(bad).b(k, t) - OnSegments(path).b(right, t))
             flat = (piece % 2 == 0) & (lines.curvature[np.arange(piece.size), piece // 2] == 0.0)
-            off = np.abs(u) / u_scale(path, right, t)
+            # (Where nothing adds to u_i its scale is nothing; what counts there is alpha_i.)
+            with np.errstate(over="ignore"):
+                off = np.abs(u) / u_scale(path, right, t)
             off = np.where(flat, np.abs(change) / alpha_scale(path, right, t), off)
             worst = max(worst, float(off.max()))
             if border.shape[1]:

@@ -402,3 +402,21 @@ def test_three_hundred_ugly_markets() -> None:
     declined, wrong = hostile(range(300))
     assert not wrong, wrong
     assert len(declined) <= 6, declined
+
+
+@pytest.mark.parametrize("budget", [1e-12, 1e-6, 1e6, 1e12])
+def test_a_budget_is_no_part_of_what_counts_as_the_largest_return(budget):
+    """Returns are compared in units of means and of weights: parts, or cents of a billion."""
+    rng = np.random.default_rng(249)
+    n = int(rng.integers(4, 9))
+    A = rng.standard_normal((n, n))
+    mean, rows = rng.random(n), rng.standard_normal((2, n))
+
+    def turning_points(budget):
+        bounds = {"upper": 0.5 * budget, "A": rows, "ubA": 0.4 * budget}
+        model = EfficientFrontier(mean, A @ A.T, budget=budget, **bounds)
+        t, weights = model.turning_points(Homotopy(model).trace())
+        return t / budget, weights / budget
+
+    for found, right in zip(turning_points(budget), turning_points(1.0), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-7, atol=1e-9)
