@@ -193,23 +193,23 @@ class Homotopy(Options):
         with one_thread(self.model):
             guess: Guess | None = None
             if saved is None or saved.trouble is None:
-                first, begun = Run(self, progress, callback, deadline, keeper), time.monotonic()
+                first = Run(self, progress, callback, deadline, keeper)
                 first.load_state(saved)
                 try:
                     return first.proven_path(start), first
                 except Unproven as error:
                     trouble, guess, saved = error, first.guess, None
-                budget = self.tracing.again * (time.monotonic() - begun) + self.tracing.at_least
+                budget = self.tracing.again * first.seconds() + self.tracing.at_least
                 if keeper is not None:
                     # Checkpoints store it.  Compute it now, before rows of Q are in use.
                     trouble.trouble()
             else:
-                trouble = Unproven.again(saved.trouble)
-                budget = np.inf
+                trouble, budget = Unproven.again(saved.trouble), 0.0
             again = Run(self._careful(), progress, callback, deadline, keeper)
-            again.allow(budget)
             again.guess = guess
             again.load_state(saved)
+            # (What a checkpoint stores is what was left of it.)
+            again.allow(max(budget, again.former))
             return again.proven_path(start, trouble), again
 
     def _careful(self) -> Homotopy:

@@ -39,7 +39,7 @@ __all__ = [
 NONE: Index = np.empty(0, dtype=np.int64)
 FORMAT = 2
 # The format of an unfinished trace (see `homotopy.checkpoint`).
-CHECKPOINT = "checkpoint 1"
+CHECKPOINT = "checkpoint 2"
 # Most bytes of a header; ours have a few hundred.
 HEADER = 1 << 16
 # The member that says how the model was made, if saved with the path, and its most bytes.

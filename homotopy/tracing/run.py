@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -60,6 +61,8 @@ class Run:
         self.begun = False
         self.guess: Guess | None = None
         self.earlier: Unproven | None = None
+        # The seconds of former sittings, and when this one began.
+        self.former, self.since = 0.0, time.monotonic()
 
     def _listen_to(self) -> None:
         if self.watch.wanted or self.keeper is not None:
@@ -69,6 +72,14 @@ class Run:
         """Fail once this many seconds have passed."""
         self.watch.allow(seconds)
         self._listen_to()
+
+    def seconds(self) -> float:
+        """Return how long a first attempt has worked, in all sittings, or how long a second may go
+        on."""
+        now = time.monotonic()
+        if self.earlier is None:
+            return self.former + now - self.since
+        return max(self.watch.budget - now, 0.0)
 
     def proven_path(self, start: Start, earlier: Unproven | None = None) -> Path:
         """Return the path if it is proven; else raise an error that holds the proven part.
@@ -252,6 +263,7 @@ class Run:
             "start": self.start,
             "stop": self.stop,
             "start_steps": self.start_steps,
+            "seconds": self.seconds(),
             "first_objective": self.watch.first_objective,
             "first_piece": self.first_piece,
             "alpha": alpha,
@@ -273,6 +285,7 @@ class Run:
             own = saved.parts["run"]
             self.start, self.stop = own["start"].item(), own["stop"].item()
             self.start_steps = own["start_steps"].item()
+            self.former = own["seconds"].item()
             self.watch.first_objective = own["first_objective"].item()
             self.jumps.load_state(saved.parts["jumps"])
             self.first_piece, self.guess = own["first_piece"], (own["alpha"], own["b"])

@@ -36,6 +36,7 @@ from homotopy import checkpoint as module
 from homotopy.path.segments import Segments
 from homotopy.testing import hostile_problem
 from homotopy.tracing import Run, TraceTolerances
+from homotopy.tracing.watch import Watch
 from homotopy.tracker import Patience, Pauses, Tolerances, Windows
 from homotopy.tracker.state import Scalars
 from homotopy_plugins import HingeRamp
@@ -277,7 +278,8 @@ def test_what_is_declined_is_declined_again(kept, tmp_path, monkeypatch):
 
 # What belongs to the process, not to the path; the polylines of a repair are written anew by each.
 ELSEWHERE = {
-    "Run": {"options", "keeper", "problem"},
+    # (`former` and `since` are of the clock; `seconds` is kept.)
+    "Run": {"options", "keeper", "problem", "former", "since"},
     "Jumps": {"tracker", "problem", "solver"},
     "Watch": {
         "problem",
@@ -538,6 +540,57 @@ def test_ctrl_c_does_not_wait_for_a_slow_solver(tmp_path, times):
     took = time.monotonic() - begin[0]
     assert took < TraceTolerances().grace if times == 2 else took < 20.0
     assert len(run().resume(file, callback=lambda progress: True).segments) > 0
+
+
+# ---------------------------------------------------------------------- budgets
+
+
+@pytest.fixture
+def budgets(monkeypatch):
+    """The seconds that each second attempt is allowed; no first attempt is proven."""
+    allowed: list[float] = []
+    allow = Watch.allow
+
+    def note(self, seconds):
+        allowed.append(seconds)
+        allow(self, seconds)
+
+    monkeypatch.setattr(Watch, "allow", note)
+    monkeypatch.setattr(Run, "_proven", lambda self, path: self.earlier is not None)
+    return allowed
+
+
+def engine_of_budgets(**options):
+    return Homotopy(case("hinge", 60, 5, C=10.0).model(), **options)
+
+
+def test_a_first_attempt_that_is_resumed_counts_its_seconds_before(tmp_path, budgets):
+    file, begun = tmp_path / "trace.npz", time.monotonic()
+
+    def slowly(progress):
+        time.sleep(0.05)
+        return progress.breakpoints == 5
+
+    engine_of_budgets().trace(callback=slowly, checkpoint=file, every=NEVER)
+    assert not budgets
+    engine_of_budgets().resume(file)
+    spent, clocks = time.monotonic() - begun, TraceTolerances()
+    assert 0.25 * clocks.again <= budgets[-1] - clocks.at_least <= spent * clocks.again
+
+
+def test_a_second_attempt_that_is_resumed_has_what_was_left(tmp_path, budgets):
+    file = tmp_path / "trace.npz"
+
+    def stop(progress):
+        if not budgets:
+            return False
+        time.sleep(0.05)
+        return progress.breakpoints == 5
+
+    engine_of_budgets(tracing=UNHURRIED).trace(callback=stop, checkpoint=file, every=NEVER)
+    engine_of_budgets(tracing=UNHURRIED).resume(file)
+    first, second = budgets
+    assert second <= first - 0.25
 
 
 # ---------------------------------------------------------------------- refused

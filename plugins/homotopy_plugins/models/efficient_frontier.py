@@ -207,14 +207,16 @@ class EfficientFrontier(LossModel):
         # By so much the return falls with a weight that leaves its bound, and the gradient of the
         # variance must not outweigh it.
         fall = best.fall[best.fall > TIED * spread]
-        size = 2.0 * float(np.ptp(self.covariance @ best.x)) or float(np.abs(self.covariance).max())
+        unit = self._unit()
+        size = 2.0 * float(np.ptp(self.covariance @ best.x))
+        size = size or float(np.abs(self.covariance).max()) * unit
         t = (size or 1.0) / float(fall.min(initial=spread))
         path: Path | None = None
         for _ in range(RAISES):
             self.span = (t, t)
             path = Homotopy(self).trace(start=None if path is None else (path, path.traced[0]))
             short = float(gain @ (best.x - path.solution(t)))
-            if short <= TIED * spread:
+            if short <= TIED * spread * unit:
                 return t
             t *= RAISE
         raise ModelError(
