@@ -157,12 +157,14 @@ def select(
         classifies = goal.task == "classification"
         if classifies:
             two_classes(goal, table.source)
-        columns = Encoding.of(rows, choice, notes)
+        with working(voice, "looking at the columns"):
+            columns = Encoding.of(rows, choice, notes)
         if nystroem is not None:
             if kernel != "rbf" or len(widths) > 1:
                 raise CommandError("--nystroem stands in for the rbf kernel with one gamma")
             width = None if widths == ["scale"] else float(widths[0])
-            columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
+            with working(voice, "choosing the landmarks"):
+                columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
         with working(voice, "making numbers of the columns"):
             X = columns.apply(rows, notes)
         voice.note(*notes)
@@ -197,7 +199,8 @@ def select(
             }
         )
         machine = Machine.of(search, goal.name, columns, chosen)
-        machine.save(out)
+        with working(voice, "saving the model"):
+            machine.save(out)
         voice.wrote("model", out)
         if report is not None:
             shown = None if rows.matrix is not None else frame_of(rows, choice, [])
