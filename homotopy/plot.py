@@ -128,9 +128,9 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     labels = []
     for k, name in enumerate(names):
         if heights[k].any():
-            text = name if heights[k, -1] else f"{name} (none left)"
+            text = path.model.piece_name(name) + ("" if heights[k, -1] else " (none left)")
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
-    finish_axes(ax, path.model.parameter, path.traced, "coordinates on each piece")
+    finish_axes(ax, path.model.parameter, path.traced, f"{path.model.noun}s on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))
     _label_ends(ax, labels, "piece")
     return ax
