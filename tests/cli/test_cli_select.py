@@ -96,6 +96,13 @@ def machine(tmp_path_factory):
     return file, json.loads(done.stdout)
 
 
+def test_all_missing_columns_are_named(machine, tmp_path):
+    one = write(tmp_path / "one.csv", "a,colour\n1,red\n")
+    refused(run("predict", machine[0], one), "has no column 'b', which is needed; there is 'a'")
+    two = write(tmp_path / "two.csv", "b\n1\n")
+    refused(run("predict", machine[0], two), "no columns 'a', 'colour', which are needed", "'b'")
+
+
 def test_the_answer_for_scripts(machine):
     _, found = machine
     assert found["machine"] == "RobustSVCCV"
