@@ -233,7 +233,8 @@ def test_sparse_rows(tmp_path):
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [
-        (csv_of(X, Y * 0), [], ["one class (no)"]),
+        (csv_of(X, Y * 0), [], ["one class (no)", "needs two"]),
+        ("a,y\n" + "".join(f"{k},3\n" for k in range(30)), [], ["is constant, 3 in every row"]),
         (csv_of(X, np.arange(60) % 3, words="uvw"), [], ["3 classes (u, v, w)", "--positive u"]),
         (
             csv_of(X, np.arange(60) % 3, words=None),

@@ -8,6 +8,7 @@ about rows is only worth as much as what was looked at.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -122,6 +123,11 @@ def _is_frame(X: Any) -> bool:
 def _two_dimensional(X: Any) -> Any:
     if hasattr(X, "to_pandas"):
         return X.to_pandas()
+    if isinstance(X, str | bytes | os.PathLike):
+        raise DataError(
+            f"audit: X must be a table, got {X!r}; if that is a file, read it first, for example "
+            "with pandas.read_csv"
+        )
     given = np.asarray(X)
     if given.dtype.names is not None:
         raise DataError(

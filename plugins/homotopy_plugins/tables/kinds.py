@@ -254,8 +254,8 @@ def checked_numbers(name: str, raw: Any, cells: Cells, table: Table) -> Array:
     if large.size:
         i = int(large[0])
         raise DataError(
-            f"{table.source}: column {name!r} is {cells.values[i]:g} in {table.where(i)}, which "
-            f"cannot be computed with; correct it, leave it empty, or {table.ways.drop}"
+            f"{table.source}: column {name!r} is {cells.values[i]:g} in {table.where(i)}, too "
+            f"large to compute with; correct it, leave it empty, or {table.ways.drop}"
         )
     return cells.values
 
