@@ -127,8 +127,8 @@ class Checkpoint:
                 mark = read_fingerprint(archive, header, problem)
             if not mark.fits(problem):
                 raise PathError(
-                    f"{name_of(file)} was made with other data; build the model exactly as it was, "
-                    "or trace it again"
+                    f"{name_of(file)} was made with another model or other data; build the model "
+                    "exactly as it was, or trace it again"
                 )
             with refusing(file, WHAT):
                 part = archive.part(STATE)

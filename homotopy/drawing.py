@@ -59,7 +59,7 @@ def finish_axes(ax: Axes, parameter: str, traced: tuple[float, float], what: str
     start, stop = traced
     if start != stop:
         ax.set_xlim(start, stop)
-    ax.set_xlabel(f"{parameter}, in the direction of travel →")
+    ax.set_xlabel(f"{parameter} (the path runs from left to right)")
     ax.set_ylabel(what)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

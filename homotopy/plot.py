@@ -28,6 +28,7 @@ from homotopy.drawing import (
 )
 from homotopy.errors import PathError
 from homotopy.path import Path
+from homotopy.progress import told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,14 +87,17 @@ def plot_objective(path: Path, ax: Axes | None = None) -> Axes:
     """Draw the full, non-convex objective against t; it drops at every jump that moves u."""
     ax = axes_for(ax, "plot_objective")
     points = path.breakpoints
-    before, after = path.objective(points, "before"), path.objective(points, "after")
     shares = np.abs(np.diff(points))
     shares = shares / shares.sum() if shares.sum() > 0.0 else shares
+    counts = (SAMPLES * shares).astype(int)
+    # Each value takes a product with Q.
+    total, objective = 2 * points.size + int(counts.sum()), _Objective(path)
+    before, after = objective(points, total, "before"), objective(points, total)
     t_all, values = [], []
     for k in range(points.size - 1):
-        inner = np.linspace(points[k], points[k + 1], 2 + int(SAMPLES * shares[k]))[1:-1]
+        inner = np.linspace(points[k], points[k + 1], 2 + int(counts[k]))[1:-1]
         t_all.append(np.concatenate([[points[k]], inner, [points[k + 1], np.nan]]))
-        inside = path.objective(inner)
+        inside = objective(inner, total)
         values.append(np.concatenate([[after[k]], inside, [before[k + 1], np.nan]]))
     color = PALETTE[0]
     _line_jumps(ax, path)
@@ -110,7 +114,10 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     ax = axes_for(ax, "plot_partition")
     points = path.breakpoints
     middles = 0.5 * (points[:-1] + points[1:]) if points.size > 1 else points
-    partitions = [path.partition(t) for t in middles]
+    partitions = []
+    for k, t in enumerate(middles.tolist()):
+        partitions.append(path.partition(t))
+        told(k + 1, middles.size)
     names = list(partitions[0])
     counts = np.array([[p[name].size for name in names] for p in partitions], dtype=float).T
     edges = np.repeat(points, 2)[1:-1] if points.size > 1 else points + np.array([-0.5, 0.5])
@@ -121,9 +128,9 @@ def plot_partition(path: Path, ax: Axes | None = None) -> Axes:
     labels = []
     for k, name in enumerate(names):
         if heights[k].any():
-            text = name if heights[k, -1] else f"{name} (none left)"
+            text = path.model.piece_name(name) + ("" if heights[k, -1] else " (none left)")
             labels.append((float(top[k, -1] - 0.5 * heights[k, -1]), text, colors[k]))
-    finish_axes(ax, path.model.parameter, path.traced, "coordinates on each piece")
+    finish_axes(ax, path.model.parameter, path.traced, f"{path.model.noun}s on each piece")
     ax.set_ylim(0.0, float(top[-1].max()))
     _label_ends(ax, labels, "piece")
     return ax
@@ -157,6 +164,21 @@ def plot_validation(curve: ValidationCurve, ax: Axes | None = None) -> Axes:
 
 
 # ---------------------------------------------------------------------- reading
+
+
+class _Objective:
+    """The objective at one t after another, which tells how far it is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.done = path, 0
+
+    def __call__(self, points: Array, total: int, side: str = "after") -> Array:
+        values = np.empty(points.size)
+        for k, t in enumerate(points.tolist()):
+            values[k] = self.path.objective(t, side)
+            self.done += 1
+            told(self.done, total)
+        return values
 
 
 def _most_moving(before: Array, after: Array, most: int) -> Index:

@@ -66,6 +66,8 @@ class LossModel(ABC):
     bounded_below : bool
         Whether the objective is bounded below at every t, whatever the data, so that there always
         is an optimum; False by default (not known).  A trace then never says that there is none.
+    noun : str
+        What a coordinate is to a user, for pages and pictures ("row"); "coordinate" by default.
     """
 
     gram: Gram
@@ -75,6 +77,7 @@ class LossModel(ABC):
     border_target: Any = 0.0
     unknown: str = "w"
     bounded_below: bool = False
+    noun: str = "coordinate"
 
     @abstractmethod
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
@@ -140,6 +143,11 @@ class LossModel(ABC):
         """Name a coordinate in the terms of the model (``"row 1 of A"``); its number by
         default."""
         return str(i)
+
+    def piece_name(self, name: str) -> str:
+        """Name a piece of the polyline in the terms of the model, for pages and pictures (``"O"``:
+        "outlier"); its own name by default."""
+        return name
 
     def resolve_span(self, start: float) -> tuple[float, float]:
         """Return the finite span, once the finite `start` of an infinite span is known."""

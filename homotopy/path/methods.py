@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
+from homotopy.errors import PathError
 from homotopy.model import LossModel
 from homotopy.path.tolerances import PATH_TOLERANCES
 
@@ -140,7 +141,7 @@ class PathMethods:
         save(self._path, file)
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], model: LossModel) -> Path:
+    def load(cls, file: str | os.PathLike[str], model: LossModel | None = None) -> Path:
         """Read a path saved by `save`; `model` must be the one that was traced.
 
         Nothing in the file is trusted or executed; `PathError` is raised if anything is missing,
@@ -148,4 +149,9 @@ class PathMethods:
         """
         from homotopy.path.storage import load
 
+        if model is None:
+            raise PathError(
+                "Path.load: the file does not hold the data, so the model that was traced is "
+                "needed too: Path.load(file, model)"
+            )
         return load(cast("type[Path]", cls), file, model)

@@ -211,7 +211,7 @@ def path_content(
     title: str | None = None,
     *,
     names: Sequence[Any] | None = None,
-    noun: str = "coordinate",
+    noun: str | None = None,
     rows: Index | None = None,
     top: int = PAGE_SIZES.top,
     certify: bool | int = True,
@@ -219,11 +219,13 @@ def path_content(
 ) -> Content:
     """Return what is on the page of a path, with the table of its coordinates.
 
-    `rows` are the coordinates of the table; by default the `top` with the largest travel of alpha.
+    `noun` is what a coordinate is called, by default what the model calls it.  `rows` are the
+    coordinates of the table; by default the `top` with the largest travel of alpha.
     """
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
         raise PathError(f"report: top must be a positive integer, got {top!r}")
     refuse_file_name(title)
+    noun = path.model.noun if noun is None else noun
     samples = Samples.of(path, sizes)
     n = int(path.segments.first_piece.size)
     called = [str(name) for name in ([] if names is None else names)]
@@ -255,7 +257,7 @@ def path_content(
         title=title if title is not None else f"The path of {type(path.model).__name__}",
         facts=_facts(path, counted(n, noun)),
         samples=samples,
-        pieces=[name or "on a jump" for name in path.problem.polylines.names],
+        pieces=_pieces(path),
         charts=charts,
         table=_coordinates(rows, n, noun, {"alpha": alphas, "response": responses}),
         names=called,
@@ -264,6 +266,12 @@ def path_content(
         colors=[k % len(PALETTE) if name else None for k, name in _numbered(path)],
         notes=notes,
     )
+
+
+def _pieces(path: Path) -> list[str]:
+    """What the pieces are called on the page."""
+    names = path.problem.polylines.names
+    return [path.model.piece_name(name) if name else "on a jump" for name in names]
 
 
 def _facts(path: Path, coordinates: str) -> list[str]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from shell import COMMAND, SECONDS, csv_of, environment, run, two_clouds, write
 
 from homotopy import Homotopy
+from homotopy.plot import plot_objective, plot_partition
 from homotopy.progress import (
     TextBar,
     heard_by,
@@ -182,6 +183,34 @@ def test_without_a_terminal_there_are_lines_at_intervals(clock, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "paths: 30%, about 28 s left"
     assert len(lines) == 3
+
+
+def test_work_that_tells_nothing_has_lines_at_intervals_too(monkeypatch, capsys):
+    monkeypatch.setattr(module, "LOOK", 0.01)
+    with bars(Voice(), interval=0.05):
+        time.sleep(0.2)
+        with progress_bar("paths", 10):
+            time.sleep(0.2)
+        with progress_bar("folds", 10) as bar:
+            bar.forecast.expected = 100.0
+            time.sleep(0.2)
+        capture = capsys.readouterr().err.splitlines()
+    for said in ("still working: 1 s so far", "paths: 1 s so far", "folds: 1 s so far, about"):
+        assert 1 <= sum(line.startswith(said) for line in capture) <= 4, said
+    with bars(Voice(quiet=True), interval=0.0):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_pictures_tell_how_far_they_are():
+    X, y, _ = two_clouds()
+    path = Homotopy(HingeRamp(X, 2.0 * y - 1.0, C=10.0, fit_intercept=True)).trace()
+    for draw in (plot_objective, plot_partition):
+        parts = []
+        with heard_by(parts.append):
+            draw(path)
+        assert parts == sorted(parts)
+        assert parts[-1] == 1.0
 
 
 def test_quiet_says_nothing(clock, capsys):

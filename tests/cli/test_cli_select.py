@@ -96,6 +96,13 @@ def machine(tmp_path_factory):
     return file, json.loads(done.stdout)
 
 
+def test_all_missing_columns_are_named(machine, tmp_path):
+    one = write(tmp_path / "one.csv", "a,colour\n1,red\n")
+    refused(run("predict", machine[0], one), "has no column 'b', which is needed; there is 'a'")
+    two = write(tmp_path / "two.csv", "b\n1\n")
+    refused(run("predict", machine[0], two), "no columns 'a', 'colour', which are needed", "'b'")
+
+
 def test_the_answer_for_scripts(machine):
     _, found = machine
     assert found["machine"] == "RobustSVCCV"
@@ -226,7 +233,8 @@ def test_sparse_rows(tmp_path):
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [
-        (csv_of(X, Y * 0), [], ["one class (no)"]),
+        (csv_of(X, Y * 0), [], ["one class (no)", "needs two"]),
+        ("a,y\n" + "".join(f"{k},3\n" for k in range(30)), [], ["is constant, 3 in every row"]),
         (csv_of(X, np.arange(60) % 3, words="uvw"), [], ["3 classes (u, v, w)", "--positive u"]),
         (
             csv_of(X, np.arange(60) % 3, words=None),

@@ -117,6 +117,13 @@ def test_landmarks_return_from_json_to_the_same_features():
             Landmarks.from_json(spoiled)
 
 
+def test_features_of_nystroem_are_not_called_a_linear_kernel():
+    for made in (sizes.Estimate(99.0, 1.0), sizes.SearchEstimate(99.0, 26)):
+        said = made.told(20_000, "linear", True, 300)
+        assert "20,000 rows with the rbf kernel approximated by 300 Nystroem features" in said
+        assert "linear" not in said
+
+
 def test_a_path_on_nystroem_features_is_nearly_that_of_the_kernel(tmp_path, data):
     out = tmp_path / "path.npz"
     near = traced(data, "--nystroem", "60", "--gamma", "0.3", "--out", out)

@@ -142,7 +142,32 @@ def test_spoiled_files_are_refused(tmp_path, name, content, words):
 def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
     file = tmp_path / "a.npz"
     np.savez(file, X=np.array([object()], dtype=object))
-    refused(run("trace", file, "--C", "1"), "plain arrays")
+    refused(run("trace", file, "--C", "1"), "plain arrays (it holds Python objects)")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.npz", b"\x80\x04\x00\x9b", ["is no NumPy file", "numpy.savez"]),
+        ("a.npz", b"\x93NUMPY\x01\x00", ["one NumPy array (.npy)", "X and y"]),
+        ("a.csv.gz", b"\x00\x01\x02,y\n", ["is no gzip file", "rename it"]),
+        ("a.csv.zip", b"\x00\x01\x02,y\n", ["is no zip file"]),
+    ],
+)
+def test_bytes_that_are_not_what_the_name_says(tmp_path, name, content, words):
+    file = tmp_path / name
+    file.write_bytes(content)
+    done = run("trace", file, "-t", "y", "--C", "1")
+    refused(done, name, *words)
+    assert "allow_pickle" not in done.stderr
+
+
+def test_a_text_that_was_unpacked_may_keep_its_name(tmp_path):
+    lines = "x,y\n" + "".join(f"{k % 7},{'ab'[k % 2]}\n" for k in range(20))
+    for encoding in ("utf-8", "utf-16"):
+        file = tmp_path / f"{encoding}.csv.gz"
+        file.write_bytes(lines.encode(encoding))
+        assert run("trace", file, "-t", "y", "--C", "1").exit_code == 0
 
 
 @pytest.mark.parametrize(

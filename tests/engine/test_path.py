@@ -337,6 +337,8 @@ def test_other_data_and_another_plugin_are_refused(tmp_path):
             file,
             type(problem.model())(other, problem.y, C=5.0, kernel="linear", fit_intercept=True),
         )
+    with pytest.raises(PathError, match=r"Path.load: .* the model that was traced is needed"):
+        Path.load(file)
     with pytest.raises(PathError, match="traced with another model"):
         Path.load(file, CASES["lad-theta"].model())
 

@@ -171,6 +171,7 @@ def test_labels_that_are_missing_are_refused(missing):
         (np.ones((8, 2)), [0, 1] * 4, "no column that tells rows apart"),
         (np.zeros((8, 0)), [0, 1] * 4, "X has no columns"),
         (np.arange(8.0), [0, 1] * 4, r"must be a table.*X.reshape\(-1, 1\)"),
+        ("f.csv", [0, 1] * 4, r"got 'f.csv'; if that is a file, read it first"),
         (np.eye(8), [1] * 8, "every row of y is .*two classes"),
         (np.eye(8), [0, 1] * 3, "X has 8 rows and y has 6"),
         (np.eye(8), np.ones((8, 2)), "y must be one column, got 2"),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from homotopy import DataError, MissingPackageError
 from homotopy_plugins import audit
@@ -15,6 +16,7 @@ from homotopy_plugins.cli.commands.audit import _as_read
 from homotopy_plugins.cli.encoding import frame_of
 from homotopy_plugins.cli.files import Reading, table_of
 from homotopy_plugins.cli.outside import Audited
+from homotopy_plugins.tables.frames import gaps_of
 from homotopy_plugins.tables.kinds import Choice
 
 
@@ -168,8 +170,64 @@ def test_a_stray_word_is_said():
     assert table.numbers.shape[1] == 5
     assert table.notes[0] == (
         "Column 'a' holds 'lots' in row 2 among numbers, so it was read as words; correct it, or "
-        "replace 'lots' by None if it stands for a gap."
+        "give missing=['lots'] if it stands for a gap."
     )
+    table = Table.of(X, missing=gaps_of("lots"))
+    np.testing.assert_array_equal(table.numbers[:, 0], [1.0, 2.0, 2.0, 3.0, 2.0])
+
+
+def with_words(n=80):
+    """A column of amounts in which some say nothing in a word that we do not know; labels."""
+    X, y = messy(n)
+    X["height"] = [f"{v:.4f}" for v in np.random.default_rng(1).random(n)]
+    X.loc[[3, 20, 41], "height"] = "verweigert"
+    return X, y
+
+
+def test_a_column_of_numbers_with_words_is_left_out_with_the_way_out():
+    X, y = with_words()
+    report = audit(X, y, model=False, cv=3)
+    said = [note for note in report.notes if "height" in note]
+    assert said == [
+        "Column 'height' holds 'verweigert' in row 3 (and 2 more) among numbers, so it was left "
+        "out, since its words hardly repeat; correct it, or give missing=['verweigert'] if it "
+        "stands for a gap."
+    ]
+    again = audit(X, y, model=False, cv=3, missing=["verweigert"])
+    assert any("'height' (3)" in note for note in again.notes)
+    assert not any("verweigert" in note for note in again.notes)
+    kept = Table.of(X, keep=["height"])
+    assert any("(and 2 more) among numbers, so it was read as words" in n for n in kept.notes)
+    assert "height" in [name for name, _ in kept.sources]
+
+
+@pytest.mark.parametrize("kind", ["frame", "array", "objects", "category", "Int64"])
+def test_numbers_can_stand_for_a_gap(kind):
+    values = np.array([1, 2, -999, 4, 3])
+    column = pd.DataFrame({"a": values, "b": [1, 0, 1, 0, 1]})
+    given = {
+        "frame": column,
+        "array": column.to_numpy(),
+        "objects": column.to_numpy(dtype=object),
+        "category": column.astype({"a": "category"}),
+        "Int64": column.astype("Int64"),
+    }[kind]
+    for missing in (-999, "-999", ["x", -999.0]):
+        table = Table.of(given, missing=gaps_of(missing))
+        assert any("(1)" in note and "filled in" in note for note in table.notes)
+        if kind != "category":
+            np.testing.assert_array_equal(table.numbers[:, 0], [1, 2, 2.5, 4, 3])
+    assert values[2] == -999
+    with pytest.raises(DataError, match="X is sparse"):
+        Table.of(sp.csr_matrix(values[:, None]), missing=gaps_of(-999))
+
+
+@pytest.mark.parametrize("word", ["unbekannt", "keine Angabe", "inconnu", "Desconocido"])
+def test_words_for_gaps_in_other_languages(word):
+    X = pd.DataFrame({"a": ["1", "2", word, "4", "3"], "b": ["u", "v", word, "v", "u"]})
+    table = Table.of(X)
+    np.testing.assert_array_equal(table.numbers[:, 0], [1.0, 2.0, 2.5, 4.0, 3.0])
+    assert f"Read as missing among numbers: {word!r} (1)." in table.notes
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_coverage(method, loss):
 def test_three_rows(loss, method, n):
     X, y = regression(n)
     machine = ConformalSVR(loss=loss, method=method, gamma=GAMMA, confidence_level=[0.5, 0.9])
-    with pytest.warns(UserWarning, match=f"{n} rows cannot promise the confidence level 0.9"):
+    with pytest.warns(UserWarning, match=f"{n} rows are too few for the confidence level 0.9"):
         machine.fit(X, y)
     interval = machine.predict_interval(X)[1]
     assert np.all(interval[:, :, 1] == [-np.inf, np.inf])
@@ -321,7 +321,7 @@ def test_data_that_cannot_be_is_refused():
         machine.fit(np.where(X > 1.5, np.nan, X), y)
     with pytest.raises(ValueError, match="NaN"):
         machine.fit(X, np.where(np.arange(20) == 3, np.nan, y))
-    with pytest.raises(DataError, match="no number"):
+    with pytest.raises(DataError, match="not a number"):
         machine.fit([["a"], ["b"], ["c"]], [1.0, 2.0, 3.0])
     with pytest.raises(ModelError, match="predict_set is for method='full'"):
         machine.fit(X, y).predict_set(X)

@@ -61,7 +61,7 @@ def problem(kind, n=60, seed=3, **options):
 # With "auto" rows are held out, and gamma="scale" looks at X alone, so that two rows are not one
 # row of weight 2; SVC and SVR are excused from the same two checks.
 WEIGHTS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "rows held out and gamma know no weights"
+    f"check_sample_weight_equivalence_on_{kind}_data": "held-out rows and gamma ignore weights"
     for kind in ("dense", "sparse")
 }
 EXCUSED = [
@@ -981,12 +981,12 @@ def test_one_column_of_a_frame_is_taken_with_scikit_learns_warning():
 @pytest.mark.parametrize(
     ("y", "match"),
     [
-        (NAMES, r"RobustSVR: y\[0\] is '\w+', which is no number; a regression needs"),
+        (NAMES, r"RobustSVR: y\[0\] is '\w+', which is not a number; a regression needs"),
         (np.full(30, np.datetime64("2020-01-01")), "RobustSVR: y holds dates or durations"),
         (pd.Series(pd.to_timedelta(np.arange(30), unit="D")), "RobustSVR: y holds dates or dur"),
         (
             objects([datetime(2020, 1, 1)] * 30),
-            r"RobustSVR: y\[0\] is .*2020.*, which is no number",
+            r"RobustSVR: y\[0\] is .*2020.*, which is not a number",
         ),
     ],
     ids=["text", "dates", "durations", "objects"],
@@ -1003,11 +1003,17 @@ WORDS = pd.DataFrame({"a": X[:, 0], "kind": np.where(Y > 0, "u", "v")})
 @pytest.mark.parametrize(
     ("rows", "match"),
     [
-        (WORDS, r"X\['kind'\] in row 0 is '\w', which is no number; encode text and categories"),
-        (WORDS.astype({"kind": "category"}), r"X\['kind'\] in row 0 is '\w', which is no number"),
-        (DATES, r"X\['day'\] in row 0 is Timestamp.*, which is no number; give numbers"),
-        (objects(X.ravel(), _4="big").reshape(X.shape), r"X\[1, 1\] is 'big', which is no number"),
-        (np.full((30, 2), "u"), r"X\[0, 0\] is '?.*u.*, which is no number"),
+        (WORDS, r"X\['kind'\] in row 0 is '\w', which is not a number; encode text and categories"),
+        (
+            WORDS.astype({"kind": "category"}),
+            r"X\['kind'\] in row 0 is '\w', which is not a number",
+        ),
+        (DATES, r"X\['day'\] in row 0 is Timestamp.*, which is not a number; give numbers"),
+        (
+            objects(X.ravel(), _4="big").reshape(X.shape),
+            r"X\[1, 1\] is 'big', which is not a number",
+        ),
+        (np.full((30, 2), "u"), r"X\[0, 0\] is '?.*u.*, which is not a number"),
         (np.full((30, 2), np.datetime64("2020-01-01")), "X holds dates or durations; give numbers"),
     ],
     ids=["frame", "category", "dates", "objects", "text", "datetime64"],
@@ -1041,7 +1047,7 @@ def test_weights_losses_and_rules_are_refused(options, match):
 
 def test_weights_that_are_no_numbers():
     with pytest.raises(
-        DataError, match=r"RobustSVC: sample_weight\[2\] is 'x', which is no number"
+        DataError, match=r"RobustSVC: sample_weight\[2\] is 'x', which is not a number"
     ):
         RobustSVC().fit(X, Y, sample_weight=objects(np.ones(30), _2="x"))
 

@@ -309,7 +309,7 @@ def test_polars_in_and_out(cancer):
 def test_polars_gaps_and_words_are_refused_by_name():
     pl = pytest.importorskip("polars")
     X = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "kind": ["u", "v", "u", "v"]})
-    with pytest.raises(DataError, match=r"X\['kind'\] in row 0 is 'u', which is no number"):
+    with pytest.raises(DataError, match=r"X\['kind'\] in row 0 is 'u', which is not a number"):
         RobustSVC().fit(X, [0, 1, 0, 1])
     with pytest.raises(DataError, match=r"y\[2\] is None: a row without a label"):
         RobustSVC().fit(X[["a"]], pl.Series(["x", "y", None, "y"]))

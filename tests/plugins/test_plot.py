@@ -53,6 +53,14 @@ def test_the_pictures_of_a_path_name_their_axes(plot):
     assert ax.get_ylabel()
 
 
+def test_pieces_are_called_as_the_model_calls_them():
+    ax = plot_partition(case("hinge", 30, 2, intercept=True).trace())
+    assert ax.get_ylabel() == "rows on each piece"
+    said = {text.get_text().removesuffix(" (none left)") for text in ax.texts}
+    margin = {"inside the margin", "on the margin", "beyond the margin"}
+    assert said == {"piece", "outlier for theta < 1", *margin}
+
+
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch):
     curve = ValidationCurve("s", "zero-one", [0.0], [1.0], [[0.25, 0, 0]])
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -220,17 +220,19 @@ def test_jumps_say_who_flipped_from_where_to_where():
     path = PATHS["hinge-s"]()
     data = content(path.report(certify=False))
     assert path.jumps
-    pieces = {name: p for p, name in enumerate(data["pieces"])}
+    known = path.problem.polylines.names
     for jump in data["jumps"]:
         here = [j for j in path.jumps if j.t == jump["t"]]
         flipped = {str(i) for j in here for i in j.flipped.tolist()}
         assert {name for name, _, _ in jump["flipped"]} == flipped
         before, after = path.partition(jump["t"], "before"), path.partition(jump["t"], "after")
         for name, came, went in jump["flipped"]:
-            assert int(name) in after[data["pieces"][went]]
-            assert int(name) in before[data["pieces"][came]]
+            assert int(name) in after[known[went]]
+            assert int(name) in before[known[came]]
         assert jump["before"] == pytest.approx(here[0].objective_before)
-    assert set(pieces) >= {"O", "L", "E", "R"}
+    margin = {"outlier", "inside the margin", "on the margin", "beyond the margin"}
+    assert set(data["pieces"]) == {*margin, "on a jump"}
+    assert data["noun"] == "row"
 
 
 def test_a_path_without_jumps_has_none():

@@ -45,7 +45,7 @@ class Work:
         return [
             job(
                 *(function, one.model, one.raw, self.table, *given, train, test),
-                cost=one.cost * self.table.size / 1000.0,
+                cost=one.cost + one.growth * self.table.size / 1000.0,
                 needed=who == 0,
             )
             for who, one in enumerate(self.models)

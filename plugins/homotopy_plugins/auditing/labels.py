@@ -161,8 +161,9 @@ def _heard(work: Work, labels: Labels, splits: list[Split], C: float, seed: int)
     regions = neighbourhoods(table.views["standard"][kept], NEIGHBOURHOODS, PARTS, seed)
     regions = [(kept[train], kept[test]) for train, test in regions]
     jobs = work.asking(asked, labels.given, labels.classes, splits=splits)
+    apart_cost = 0.1 * work.path_cost
     jobs += [
-        job(_held_out, one, table.views["standard"], labels.codes, k, train, test, cost=0.1)
+        job(_held_out, one, table.views["standard"], labels.codes, k, train, test, cost=apart_cost)
         for one in apart()
         for train, test in regions
     ]

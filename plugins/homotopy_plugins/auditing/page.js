@@ -303,6 +303,7 @@
   for (const id of ["which", "class", "group", "sort"]) $(id).addEventListener("change", showList);
   $("search").addEventListener("input", showList);
   $("export").addEventListener("click", save);
+  $("apply").textContent = data.apply;
   $("clear").addEventListener("click", () => {
     // Asked twice: hours of work are gone with one click.
     if ($("clear").textContent === "clear decisions") {
@@ -319,7 +320,6 @@
   $("notes").append(
     ...data.notes.map((note) => el("p", {}, note)),
     el("p", {}, `Weight of each model: ${relied.join(", ")}.`),
-    el("p", {}, data.apply),
   );
   showList();
   showCount();

@@ -36,8 +36,8 @@ COMPARED = 2000
 MOST = 10
 # How decisions are applied, where the page does not know the file.
 APPLY = (
-    "Rows of a CSV, JSON or Excel file: 'homotopy audit FILE --target COLUMN --html PAGE' writes a "
-    "page like this one, and --apply writes what was decided on it into the table."
+    "If the rows are those of a CSV, JSON or Excel file, homotopy audit FILE --target COLUMN "
+    "--html PAGE writes this page with the command that applies your decisions."
 )
 
 

@@ -36,6 +36,7 @@ from homotopy_plugins.auditing.targets import (
     task_of,
 )
 from homotopy_plugins.kernels.checks import finite, positive
+from homotopy_plugins.tables.frames import gaps_of
 
 __all__ = ["audit"]
 
@@ -54,6 +55,7 @@ def audit(
     cv: Any = 5,
     task: str = "auto",
     keep: Sequence[str] = (),
+    missing: Any = (),
     C: float | None = None,
     level: float = 0.9,
     n_jobs: int | None = None,
@@ -66,35 +68,40 @@ def audit(
     Parameters
     ----------
     X : array, pandas DataFrame or sparse matrix (n, d)
-        Numbers, categories, dates, texts, with gaps: what was filled in or left out is told in
-        `notes`.  Where a column holds texts, the table is read as the command line reads a file:
-        amounts ("$1,200", "1.234,5"), dates and words for gaps ("-", "unknown") among numbers are
-        understood; ids and counters are left out.  A column of the dtype "category" is one of
-        categories, whatever they look like.
+        Numbers, categories, dates and texts, with gaps. `notes` says what was filled in or left
+        out.  If any column holds text, the table is read as the command line reads a file: amounts
+        ("$1,200", "1.234,5"), dates and words for gaps among numbers ("-", "unknown") are
+        understood, and ids and counters are left out.  A column of the dtype "category" holds
+        categories, even if they look like numbers.
     y : array (n,)
         Labels of two classes or more, or a numeric target.
     model : estimator, list of estimators, False or None
-        What is asked beside the paths, out of fold: any scikit-learn classifier (regressor); a
-        ``Pipeline`` gets X as it is, any other numbers.  None asks a random forest with leaves of 5
-        rows, logistic regression (Huber's regression) and gradient boosting; False asks none.
+        Classifiers (regressors) of scikit-learn that are asked besides the paths, each about rows
+        it was not trained on.  A ``Pipeline`` gets X as it is, any other estimator gets numbers.
+        None takes a random forest with leaves of 5 rows, logistic regression (Huber's regression)
+        and gradient boosting.  False takes none.
     cv : int, splitter or list of splits
         Folds; every row must be held out exactly once.
     task : {"auto", "classification", "regression"}
-        "auto" takes two different numbers, and up to 20 whole ones that three rows have on average,
-        for classes, any other numbers for amounts; `AuditReport.summary` tells what it took.
+        With "auto", numbers are classes if there are two different ones, or at most 20 different
+        whole ones with three rows each on average.  Other numbers are amounts, and words are
+        classes. `AuditReport.summary` says which it is.
     keep : list of str
-        Columns to keep though they look like ids, counters or free text.
+        Columns to keep even if they look like ids, counters or free text.
+    missing : str, number or list of them
+        What else stands for a gap in X, for example ["not asked", -999].  It is compared with whole
+        entries.
     C : float, optional
-        The cost of the machines: 1 for labels, 1 and 10 for targets unless given.
+        The cost of the machines.  The default is 1 for labels, 1 and 10 for targets.
     level : float
-        The chance with which the number of wrong rows is to lie in ``AuditReport.interval``.
+        The probability that ``AuditReport.interval`` holds the number of wrong rows.
     n_jobs : int, optional
         Processes of joblib.
     random_state : int
-        Of the folds and of the default models.
+        Seed of the folds and of the default models.
     max_seconds : float, optional
-        Machines that have not begun by then are not asked, which `notes` tells; the first one
-        always is.
+        Start no further model after that time.  The first one always runs, and `notes` says how
+        many were skipped.
     verbose : bool
         Show a progress bar.
 
@@ -116,7 +123,7 @@ def audit(
     if not 0.0 < share < 1.0:
         raise ModelError(f"audit: level must lie between 0 and 1, got {level!r}")
     limit = None if max_seconds is None else positive(max_seconds, "max_seconds", "audit")
-    table = Table.of(X, (keep,) if isinstance(keep, str) else tuple(keep))
+    table = Table.of(X, (keep,) if isinstance(keep, str) else tuple(keep), gaps_of(missing))
     check_order(X, y)
     column = column_of(y, table.size)
     kind = task_of(column, task)

@@ -8,6 +8,7 @@ about rows is only worth as much as what was looked at.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +28,7 @@ from sklearn.utils import _safe_indexing
 
 from homotopy import DataError
 from homotopy_plugins.tables.cells import is_missing
-from homotopy_plugins.tables.frames import as_numbers, holds_text, read_columns
+from homotopy_plugins.tables.frames import as_numbers, holds_text, read_columns, with_gaps
 from homotopy_plugins.tables.kinds import CATEGORIES, UNIQUE
 from homotopy_plugins.wording import close_to, listed, quoted
 
@@ -80,11 +81,14 @@ class Table:
         return _safe_indexing(self.given, rows) if raw else self.numbers[rows]
 
     @classmethod
-    def of(cls, X: Any, keep: Sequence[str] = ()) -> Table:
-        """`keep` names columns that are looked at though they may look like names or counters."""
+    def of(cls, X: Any, keep: Sequence[str] = (), missing: frozenset[str] = frozenset()) -> Table:
+        """`keep` names columns that are looked at though they may look like names or counters;
+        `missing` are words that stand for a gap."""
         notes: list[str] = []
         index = X.index if _is_frame(X) else None
         if sp.issparse(X):
+            if missing:
+                raise DataError("audit: missing: X is sparse; set these entries yourself")
             numbers: Any = sp.csr_matrix(X, dtype=np.float64)
             given: Any = numbers
             if not np.all(np.isfinite(numbers.data)):
@@ -97,6 +101,7 @@ class Table:
             given = X if _is_frame(X) else _two_dimensional(X)
             columns = _columns(given)
             _check_kept(keep, [str(name) for name, _ in columns])
+            columns = [(name, with_gaps(values, missing)) for name, values in columns]
             texts = any(holds_text(values) for _, values in columns)
             if texts:
                 columns, said = read_columns(columns, keep, named=_is_frame(given))
@@ -118,6 +123,11 @@ def _is_frame(X: Any) -> bool:
 def _two_dimensional(X: Any) -> Any:
     if hasattr(X, "to_pandas"):
         return X.to_pandas()
+    if isinstance(X, str | bytes | os.PathLike):
+        raise DataError(
+            f"audit: X must be a table, got {X!r}; if that is a file, read it first, for example "
+            "with pandas.read_csv"
+        )
     given = np.asarray(X)
     if given.dtype.names is not None:
         raise DataError(

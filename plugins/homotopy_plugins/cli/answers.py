@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import textwrap
+import time
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,10 +69,13 @@ class Voice:
         self.quiet, self.as_json = quiet, as_json
         self.errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
         self.terminal = self.errors.is_terminal and not quiet
+        # When the latest line was said.
+        self.said = time.monotonic()
 
     def note(self, *texts: str) -> None:
         """What is worth knowing and is not the answer, a line each."""
         for text in texts if not self.quiet else ():
+            self.said = time.monotonic()
             self.errors.print(one_line(text))
 
     def wrote(self, what: str, file: str, more: str = "") -> None:

@@ -215,7 +215,8 @@ def ensure_kind(option: str, file: str | None, endings: Sequence[str]) -> None:
         )
     if os.path.splitext(file.lower())[1] not in endings:
         raise CommandError(
-            f"{option} {file}: give a name that ends in {endings[0]!r}, which is what is written"
+            f"{option} {file}: this writes a {endings[0]} file; give a name that ends in "
+            f"{endings[0]!r}"
         )
     if endings == ARCHIVES and not _is_ours(file):
         raise CommandError(

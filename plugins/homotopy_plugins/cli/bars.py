@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ __all__ = ["Forecast", "bars", "compile_first", "expecting", "forecasting", "wor
 
 # Seconds between two lines where there is no terminal, and before the first.
 INTERVAL = 10.0
+# Seconds between two looks at whether a line is due.
+LOOK = 0.5
 # A bar runs ahead of its reports by at most this part of the latest step.
 AHEAD = 0.9
 # From this part on, what was expected beforehand counts for nothing.
@@ -194,27 +197,68 @@ class _OnTerminal(_Shown):
             self.progress.remove_task(self.task)
 
 
+# Bars in lines that are open, the innermost last.
+_OPEN: list[_InLines] = []
+
+
 class _InLines(_Shown):
     def __init__(self, name: str, total: float, voice: Voice, interval: float) -> None:
         super().__init__(total)
         self.name, self.voice, self.interval = name, voice, interval
-        self.said = time.monotonic()
+        self.voice.said = time.monotonic()
+        _OPEN.append(self)
 
     def draw(self) -> None:
-        now = time.monotonic()
-        if now - self.said >= self.interval:
-            self.said = now
-            said = [f"{self.forecast.part:.0%}", self.forecast.told()]
+        self.say(self.forecast.part)
+
+    def say(self, part: float) -> None:
+        """A line, if one is due."""
+        if time.monotonic() - self.voice.said >= self.interval:
+            passed = self.forecast.passed
+            far = f"{part:.0%}" if part > 0.0 else f"{in_words(passed)} so far"
+            said = [far, self.forecast.told()]
             self.voice.note(f"{self.name}: {', '.join(word for word in said if word)}")
+
+    def close(self) -> None:
+        if self in _OPEN:
+            _OPEN.remove(self)
+
+
+class _Pulse(threading.Thread):
+    """Sees to a line after each interval, even if the work tells nothing for long."""
+
+    def __init__(self, voice: Voice, interval: float) -> None:
+        super().__init__(daemon=True)
+        self.voice, self.interval = voice, interval
+        self.ended = threading.Event()
+        self.begun = self.voice.said = time.monotonic()
+
+    def run(self) -> None:
+        while not self.ended.wait(LOOK):
+            now = time.monotonic()
+            if _OPEN:
+                _OPEN[-1].say(_OPEN[-1].forecast.now())
+            elif now - self.voice.said >= self.interval:
+                self.voice.note(f"still working: {in_words(now - self.begun)} so far")
+
+    def end(self) -> None:
+        self.ended.set()
+        self.join()
 
 
 @contextmanager
 def bars(voice: Voice, interval: float = INTERVAL) -> Iterator[None]:
     """Show bars of the toolkit as this command shows things; without a terminal, a line after each
     `interval`."""
-
-    with shown_by(lambda name, total: _made(name, total, voice, interval)):
-        yield
+    pulse = None if voice.terminal or voice.quiet else _Pulse(voice, interval)
+    if pulse is not None:
+        pulse.start()
+    try:
+        with shown_by(lambda name, total: _made(name, total, voice, interval)):
+            yield
+    finally:
+        if pulse is not None:
+            pulse.end()
 
 
 def _made(name: str, total: float, voice: Voice, interval: float) -> _Shown:

@@ -212,9 +212,11 @@ class Encoding:
             )
         missing = [one.name for one in self.columns if one.name not in table.names]
         if missing:
+            several = len(missing) > 1
             raise CommandError(
-                f"{table.source} has no column {missing[0]!r}, which is needed; "
-                f"{close_to(missing[0], table.names)}"
+                f"{table.source} has no column{'s' if several else ''} "
+                f"{listed(map(repr, missing))}, which {'are' if several else 'is'} needed; "
+                f"{_found_instead(missing, table.names)}"
             )
         gathered = Gathered()
         parts = [one.apply(self._column(table, one.name), table, gathered) for one in self.columns]
@@ -318,6 +320,11 @@ def _told_words(made: Category, column: Column) -> str:
         return made.name
     count = len(set(column.words()))
     return f"{made.name} ({len(made.known)} of {count:,}, the rarest share one)"
+
+
+def _found_instead(missing: list[str], there: list[str]) -> str:
+    """What a missing column may have been meant to be, or all there is."""
+    return close_to(missing[0], there) if len(missing) == 1 else close_to("", there)
 
 
 def frame_of(table: Table, choice: Choice, notes: list[str]) -> Any:

@@ -133,7 +133,13 @@ def content_of(file: str) -> bytes:
             there = sorted(os.listdir(folder))
         except OSError:
             raise CommandError(f"{file}: there is no folder {folder!r}") from None
-        tables = [n for n in there if bare_ending(n) in _endings() or n.lower().endswith(PACKED)]
+        tables = [
+            n for n in there if bare_ending(n) in _endings() or n.lower().endswith(tuple(PACKED))
+        ]
+        if not tables:
+            raise CommandError(
+                f"{file}: no such file; the folder {folder!r} has no tables"
+            ) from None
         raise CommandError(
             f"{file}: no such file; {close_to(os.path.basename(file), tables)}"
         ) from None

@@ -265,12 +265,19 @@ def from_svmlight(content: bytes, name: str, digest: str) -> Table:
 
 
 def from_npz(content: bytes, name: str, digest: str) -> Table:
+    if content[:2] != b"PK":
+        kind = "one NumPy array (.npy)" if content[:6] == b"\x93NUMPY" else "no NumPy file"
+        raise CommandError(
+            f"{name} is {kind}; give an .npz file with the arrays X and y, as numpy.savez writes it"
+        )
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             held = {key: archive[key] for key in archive.files if key in ("X", "y")}
             there = list(archive.files)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise CommandError(f"{name} is not an .npz file of plain arrays ({error})") from None
+        # NumPy recommends to load what it refuses all the same.
+        why = "it holds Python objects" if "pickle" in str(error) else error
+        raise CommandError(f"{name} is not an .npz file of plain arrays ({why})") from None
     if "X" not in held:
         raise CommandError(f"{name} holds no array X (it has {listed(there)}); save X and y in it")
     X = held["X"]

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from homotopy.progress import told
 from homotopy_plugins.cli.answers import CommandError
 from homotopy_plugins.kernels.functions import kernel_function
 
@@ -58,6 +59,7 @@ class Landmarks:
         step = max(1, BLOCK // self.points.shape[0])
         for k in range(0, X.shape[0], step):
             out[k : k + step] = kernel(X[k : k + step], self.points) @ root
+            told(min(k + step, X.shape[0]), X.shape[0])
         return out
 
     def to_json(self) -> dict[str, Any]:

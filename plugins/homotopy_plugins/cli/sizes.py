@@ -43,13 +43,15 @@ class Estimate:
     def large(self) -> bool:
         return self.seconds > SECONDS or self.size > SIZE
 
-    def told(self, rows: int, kernel: str, saved: bool) -> str:
-        """What to expect, and what is faster."""
+    def told(self, rows: int, kernel: str, saved: bool, features: int | None = None) -> str:
+        """What to expect, and what is faster; `features` is how many stand in for the rbf
+        kernel."""
         file = f" and write a file of about {self.size:.0f} MB" if saved else ""
         ways = ["--rows 4000 traces a random sample", *_faster(kernel)]
         return (
-            f"{rows:,} rows with the {kernel} kernel may take about {in_words(self.seconds)}{file}"
-            f"; {', '.join(ways)} (Ctrl-C keeps what was traced, with --out)"
+            f"{rows:,} rows with {_called(kernel, features)} may take about "
+            f"{in_words(self.seconds)}{file}; {', '.join(ways)} (Ctrl-C keeps what "
+            "was traced, with --out)"
         )
 
 
@@ -82,16 +84,24 @@ class SearchEstimate:
     def large(self) -> bool:
         return self.seconds > SECONDS
 
-    def told(self, rows: int, kernel: str, costs: int) -> str:
-        """What to expect, and what is faster."""
+    def told(self, rows: int, kernel: str, costs: int, features: int | None = None) -> str:
+        """What to expect, and what is faster; `features` is how many stand in for the rbf
+        kernel."""
         fewer = min(4000, max(100, rows // 400 * 100))
         ways = [f"--rows {fewer} takes a random sample", *_faster(kernel)]
         if costs > 1:
-            ways.append("fewer values of --Cs take less")
+            ways.append("fewer values of --Cs are faster")
         return (
-            f"{rows:,} rows with the {kernel} kernel, {self.paths} paths, may take about "
+            f"{rows:,} rows with {_called(kernel, features)}, {self.paths} paths, may take about "
             f"{in_words(self.seconds)}; {', '.join(ways)} (Ctrl-C keeps nothing)"
         )
+
+
+def _called(kernel: str, features: int | None) -> str:
+    """The kernel, for people; a linear one on features of Nystroem is not theirs."""
+    if features is None:
+        return f"the {kernel} kernel"
+    return f"the rbf kernel approximated by {features} Nystroem features"
 
 
 def _faster(kernel: str) -> list[str]:

@@ -103,8 +103,8 @@ def encoded_target(table: Table, choice: Choice, notes: list[str]) -> Target:
     if numeric and not np.all(np.abs(different) <= LARGEST):
         i = int(rows[np.argmax(np.abs(values[rows]))])
         raise CommandError(
-            f"{table.source}: the target {name!r} is {values[i]:g} in {table.where(i)}, which "
-            "cannot be computed with; correct it or leave it empty"
+            f"{table.source}: the target {name!r} is {values[i]:g} in {table.where(i)}, too large "
+            "to compute with; correct it or leave it empty"
         )
     if wrong.size and choice.task == "regression" and not np.isfinite(values).any():
         raise CommandError(f"{_words_in(table, column)} and no numbers; leave --task out")
@@ -199,21 +199,24 @@ def classes_to_audit(target: Target, source: str) -> None:
 def two_classes(target: Target, source: str) -> None:
     """Refuse anything but two classes, with the way out."""
     if len(target.classes) != 2:
-        raise CommandError(_not_two(target, source, "a robust machine", "--task regression"))
+        raise CommandError(_not_two(target, source, "a robust SVM", "--task regression"))
 
 
 def _not_two(target: Target, source: str, learner: str, amounts: str) -> str:
     """Why a target is not one of two classes, and the way out; `amounts` takes numbers as such."""
     classes, rows = target.classes, target.values.size
     said = f"{source}: the target {target.name!r} has"
-    if len(classes) == 1:
+    if len(classes) == 1 and not isinstance(classes[0], str):
         return (
-            f"{said} one class ({classes[0]}), and {learner} separates two; give another --target"
+            f"{source}: the target {target.name!r} is constant, {classes[0]:g} in every row; give "
+            "another --target"
         )
+    if len(classes) == 1:
+        return f"{said} one class ({classes[0]}), and {learner} needs two; give another --target"
     words = isinstance(classes[0], str)
     if target.task == "regression":
         return (
-            f"{said} {len(classes)} different numbers, and {learner} separates two classes; give "
+            f"{said} {len(classes)} different numbers, and {learner} needs two classes; give "
             f"{amounts} for amounts, or another --target"
         )
     if too_many(len(classes), rows):
@@ -222,7 +225,7 @@ def _not_two(target: Target, source: str, learner: str, amounts: str) -> str:
             f"{said} {len(classes)} different values in {rows} rows, too many to be classes; {way}"
         )
     return (
-        f"{said} {len(classes)} classes ({listed(classes)}), and {learner} separates two; give "
+        f"{said} {len(classes)} classes ({listed(classes)}), and {learner} needs two; give "
         f"--positive {shlex.quote(str(classes[0]))} to tell one from the others"
         + ("" if words else f", or {amounts} if they are amounts")
     )

@@ -36,7 +36,9 @@ __all__ = [
     "unpacked",
 ]
 
-PACKED = (".gz", ".bz2", ".xz", ".zip")
+PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+# The first bytes of texts in UTF-16.
+BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
 # So much of a file is looked at to find out what separates its values.
 SAMPLE, LINES = 1 << 18, 200
@@ -130,6 +132,11 @@ def unpacked(content: bytes, name: str) -> bytes:
             return _only_member(content, name)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         raise CommandError(f"{name} is compressed and damaged ({error}); fetch it again") from None
+    ending = os.path.splitext(name.lower())[1]
+    # A text may have been unpacked and kept its name.
+    text = content[:2] in BOMS or b"\x00" not in content[:SAMPLE]
+    if ending in PACKED and not text:
+        raise CommandError(f"{name} is no {PACKED[ending]} file; fetch it again, or rename it")
     return content
 
 
@@ -187,7 +194,7 @@ def _utf8(content: bytes) -> str:
 
 
 def _found_encoding(content: bytes, name: str) -> tuple[str, str]:
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if content[:2] in BOMS:
         try:
             return content.decode("utf-16"), "utf-16"
         except UnicodeDecodeError:

@@ -220,9 +220,9 @@ class ConformalSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         wide = not callable(self.kernel) and self.kernel != "linear"
         if wide and isinstance(self.gamma, str) and self.gamma != "auto":
             raise ModelError(
-                f"{name}: method='full' wants gamma as a number, chosen on other rows, got "
-                f"{self.gamma!r}: a width taken from the training rows and not from the new one "
-                "treats them differently"
+                f"{name}: method='full' needs gamma as a number, chosen on other rows, got "
+                f"{self.gamma!r}: that is computed from the training rows without the new one, but "
+                "full conformal prediction must treat all of them alike"
             )
 
     def _checked_rows(self, X: Any, y: Any) -> tuple[Any, Array]:
@@ -295,8 +295,8 @@ class ConformalSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             while not needed_rows(short[:1], least)[0]:
                 least += 1
             warnings.warn(
-                f"{type(self).__name__}: {n} rows cannot promise the confidence level "
-                f"{short[0]:g}, which takes {least}: the interval is the whole line",
+                f"{type(self).__name__}: {n} rows are too few for the confidence level "
+                f"{short[0]:g}, which needs {least}: the interval is the whole line",
                 stacklevel=3,
             )
 

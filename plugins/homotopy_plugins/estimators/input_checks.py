@@ -79,7 +79,7 @@ def numeric_targets(y: Any, name: str) -> Any:
     except (TypeError, ValueError):
         i, value = next((k, v) for k, v in enumerate(y.tolist()) if not _is_float(v))
         raise DataError(
-            f"{name}: y[{i}] is {value!r}, which is no number; a regression needs numbers"
+            f"{name}: y[{i}] is {value!r}, which is not a number; a regression needs numbers"
         ) from None
 
 
@@ -99,7 +99,8 @@ def clear_about(values: Any, what: str, name: str) -> Iterator[None]:
         if found is not None:
             place, value = found
             raise DataError(
-                f"{name}: {what}{place} is {value!r}, which is no number; {_way_out(value, what)}"
+                f"{name}: {what}{place} is {value!r}, which is not a number; "
+                f"{_way_out(value, what)}"
             ) from error
         found = None if kind == "c" else _first_not_finite(values)
         if found is None:

@@ -31,12 +31,9 @@ __all__ = ["machine_report"]
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-# What the pieces of the losses are called, and the colour of each (a place in the palette).
-CLASSES = {"O": ("outlier", 1), "L": ("inside the margin", 4), "E": ("on the margin", 5),
-           "R": ("beyond the margin", 0)}  # fmt: skip
-TARGETS = {"O+": ("outlier above", 1), "I+": ("above the fit", 5), "E": ("on the fit", 2),
-           "I-": ("below the fit", 0), "O-": ("outlier below", 4), "Z": ("inside the tube", 2),
-           "E+": ("on the upper edge", 3), "E-": ("on the lower edge", 6)}  # fmt: skip
+# The colour of each piece, a place in the palette: of classes, of targets.
+CLASSES = {"O": 1, "L": 4, "E": 5, "R": 0}
+TARGETS = {"O+": 1, "I+": 5, "E": 2, "I-": 0, "O-": 4, "Z": 2, "E+": 3, "E-": 6}
 # Feature columns in the table at most.
 FEATURES = 100
 # Rows in the table where no row is ever an outlier.
@@ -88,14 +85,8 @@ def machine_report(
     scale = Scale.of(path)
     content.reading = {"name": "robustness", "start": scale.start, "end": scale.end}
     response = _marked(machine, content)
-    words = CLASSES if machine._called[0] == "label" else TARGETS
-    content.colors = [words.get(name, (name, None))[1] for name in content.pieces]
-    below = set(path.model.outlier_pieces) if machine.path == "theta" else set()  # type: ignore[attr-defined]
-    content.pieces = [
-        # At weight 1 an outlier is charged like any other row, and is none.
-        words.get(name, (name, None))[0] + (" for theta < 1" if name in below else "")
-        for name in content.pieces
-    ]
+    colours = CLASSES if machine._called[0] == "label" else TARGETS
+    content.colors = [colours.get(name or "") for name in path.problem.polylines.names]
     curve = getattr(machine, "validation_curve_", None)
     if curve is not None:
         content.charts.insert(0, validation_chart(curve, path))

@@ -63,7 +63,7 @@ def warn_if_unscaled(
     column = f"column {k}" if names is None else f"column {names[k]!r}"
     warnings.warn(
         f"{name}: the scale of {column} is {told}. {way.format(name=name)}, or ignore "
-        "UnscaledWarning if this is meant",
+        "UnscaledWarning if this is intended",
         UnscaledWarning,
         stacklevel=stacklevel + 1,
     )

@@ -264,7 +264,7 @@ def check_size(values: Array, what: str, name: str) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
         raise DataError(
-            f"{name}: {what} holds numbers of size {largest:g}, which cannot be computed with; "
+            f"{name}: {what} holds numbers of size {largest:g}, too large to compute with; "
             f"scale it so that they are at most {LARGEST:g}"
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, Self, TypedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,10 @@ class KernelModel(Predictor):
         Megabytes for kernel columns; those beyond it are computed again when needed.
     """
 
+    noun = "row"
+    # What the pieces of the loss are called on pages and in pictures.
+    words: ClassVar[Mapping[str, str]] = {}
+
     def __init__(
         self,
         X: Any,
@@ -123,6 +127,9 @@ class KernelModel(Predictor):
         self._check_scale(self.C)
         if self.fit_intercept:
             self.border = sign[:, None].copy()
+
+    def piece_name(self, name: str) -> str:
+        return self.words.get(name, name)
 
     def varied(self, *, C: float | None = None) -> Self:
         """The same model with another C; both share data and columns of the kernel."""

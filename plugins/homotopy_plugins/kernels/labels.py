@@ -10,9 +10,12 @@ import numpy.typing as npt
 from homotopy import DataError
 from homotopy_plugins.kernels.checks import TargetError, check_length
 
-__all__ = ["signs_of", "two_classes"]
+__all__ = ["MARGIN", "signs_of", "two_classes"]
 
 Array = npt.NDArray[np.float64]
+
+# What the pieces of the loss of two classes are called.
+MARGIN = {"L": "inside the margin", "E": "on the margin", "R": "beyond the margin"}
 
 
 def two_classes(y: npt.ArrayLike, n: int, name: str) -> tuple[Any, Array]:

@@ -22,7 +22,7 @@ from homotopy import Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, finite, within_reach
 from homotopy_plugins.kernels.hostile import Made, hostile_table
 from homotopy_plugins.kernels.kernel_model import KernelOptions
-from homotopy_plugins.kernels.labels import signs_of, two_classes
+from homotopy_plugins.kernels.labels import MARGIN, signs_of, two_classes
 from homotopy_plugins.models.ramp import BEYOND, RampModel
 
 __all__ = ["HingeRamp"]
@@ -56,6 +56,7 @@ class HingeRamp(RampModel):
 
     validation_loss = "zero-one"
     outlier_pieces = ("O",)
+    words = MARGIN | {"O": "outlier"}
 
     def __init__(
         self,

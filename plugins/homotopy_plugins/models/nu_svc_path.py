@@ -24,7 +24,7 @@ import numpy.typing as npt
 from homotopy import Affine, Jump, Knot, ModelError, Slope
 from homotopy_plugins.kernels.checks import check_rows, checked_weights, finite, span_of
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
-from homotopy_plugins.kernels.labels import signs_of, two_classes
+from homotopy_plugins.kernels.labels import MARGIN, signs_of, two_classes
 from homotopy_plugins.models.one_class_path import unit_of, with_intercept
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class NuSVCPath(KernelModel):
 
     parameter = "nu"
     validation_loss = "zero-one"
+    words = MARGIN
 
     def __init__(
         self,

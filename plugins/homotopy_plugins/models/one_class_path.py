@@ -14,8 +14,8 @@ rho are compared with where both ought to be 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,11 @@ class OneClassPath(KernelModel):
 
     parameter = "nu"
     validation_loss = "zero-one"
+    words: ClassVar[Mapping[str, str]] = {
+        "out": "outside",
+        "edge": "on the boundary",
+        "in": "inside",
+    }
 
     def __init__(
         self, X: Any, *, nu: tuple[float, float] = (1.0, 0.01), **options: Unpack[KernelOptions]

@@ -408,6 +408,8 @@ class ParametricQP(LossModel):
         ------
         Path
             One less than there are programs: path k leads from program k (t = 0) to k + 1 (t = 1).
+            x of the first program is ``paths[0].solution(0)``, that of program k + 1
+            ``paths[k].solution(1)``.
         """
         given = iter(programs)
         first = _program(next(given, {}), cls.__name__)

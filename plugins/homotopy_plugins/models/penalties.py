@@ -244,7 +244,7 @@ class MCP(ConcavePenalty):
 
 
 class SCAD(ConcavePenalty):
-    """Smoothly clipped absolute deviation: ``p'`` is lambda up to lambda, falls to 0 at a lambda.
+    """Smoothly clipped absolute deviation: ``p'`` is lambda at first, then falls to 0.
 
     Parameters
     ----------

@@ -75,6 +75,12 @@ class RampModel(KernelModel):
         """The threshold, where it does not move."""
         return self.parameters["s"]
 
+    def piece_name(self, name: str) -> str:
+        word = super().piece_name(name)
+        # At weight 1 an outlier is charged like any other row, and is none.
+        later = self.parameter == "theta" and name in self.outlier_pieces
+        return f"{word} for theta < 1" if later else word
+
     def _checked(self, what: str, value: Any) -> float:
         """The value of one parameter; subclasses check all but theta."""
         return _checked_weight(value, type(self).__name__)

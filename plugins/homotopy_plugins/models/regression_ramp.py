@@ -4,7 +4,7 @@ begins at the largest residual."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,17 @@ class RegressionRamp(RampModel):
 
     width: str | None = None
     outlier_pieces = ("O+", "O-")
+    words: ClassVar[Mapping[str, str]] = {
+        "O+": "outlier above",
+        "I+": "above the fit",
+        "E": "on the fit",
+        "I-": "below the fit",
+        "O-": "outlier below",
+        "E+": "on the upper edge",
+        "E-": "on the lower edge",
+        "Z": "inside the tube",
+        "Q": "near the fit",
+    }
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from homotopy import DataError, Jump, Knot, ModelError, PathError, Predictor, Slope
 from homotopy_plugins.kernels.checks import check_rows, check_scale, finite, span_of, within_reach
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
-from homotopy_plugins.kernels.labels import signs_of, two_classes
+from homotopy_plugins.kernels.labels import MARGIN, signs_of, two_classes
 
 if TYPE_CHECKING:
     from homotopy import Path
@@ -58,6 +58,7 @@ class ROCPath(KernelModel):
     """
 
     validation_loss = "zero-one"
+    words = MARGIN
 
     def __init__(
         self,

@@ -29,12 +29,22 @@ from homotopy_plugins.kernels.checks import (
     within_reach,
 )
 from homotopy_plugins.kernels.kernel_model import KernelModel, KernelOptions
-from homotopy_plugins.kernels.labels import signs_of, two_classes
+from homotopy_plugins.kernels.labels import MARGIN, signs_of, two_classes
 from homotopy_plugins.kernels.new_rows import new_row
 
 __all__ = ["SVMPath"]
 
 Array = npt.NDArray[np.float64]
+
+# What the pieces of a regression are called, with a tube and without.
+TUBE = {
+    "O+": "above the tube",
+    "E+": "on the upper edge",
+    "I": "inside the tube",
+    "E-": "on the lower edge",
+    "O-": "below the tube",
+}
+FIT = {"O+": "above the fit", "E": "on the fit", "O-": "below the fit"}
 
 
 class SVMPath(KernelModel):
@@ -108,6 +118,10 @@ class SVMPath(KernelModel):
                 check_scale(value, self.sample_weight, self.gram.diag, type(self).__name__)
             other.C = max(other.span)
         return other
+
+    def piece_name(self, name: str) -> str:
+        regression = TUBE if self.epsilon > 0.0 else FIT
+        return (MARGIN if self.kind == "svc" else regression).get(name, name)
 
     def polyline(self, t: Any) -> Sequence[Slope | Knot | Jump]:
         cost = self.sample_weight * t

@@ -43,7 +43,7 @@ BLOCK = 1_000_000
 
 
 class TrendFilter(Predictor):
-    """Trend filtering for every lam, from a polynomial of degree `order` down to many knots.
+    """Trend filtering for every lam: from a single polynomial to pieces with many knots.
 
     `Path.solution` is the signal x, `Path.alpha` D x (with positions in units of their mean
     distance), `Path.objective` the value of the problem, `Path.decision_function` the signal at new

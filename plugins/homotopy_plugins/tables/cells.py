@@ -48,10 +48,19 @@ GAPS = frozenset(["", *_GAPS.split()])
 # called "-", and a garage "none".
 _AMONG_NUMBERS = """
     - -- --- – — . .. ... * none nil unknown unk nd n/d n.d. missing tbd undefined unspecified
-    blank empty k.a.
+    blank empty
+    unbekannt fehlt fehlend leer k.a. k.a keine
+    inconnu inconnue manquant manquante vide aucun aucune néant n.c. n.r.
+    desconocido desconocida faltante vacío vacio ninguno ninguna s/d
 """
-_TWO_WORDS = ("not available", "not applicable", "not known", "no data", "k. a.")
-GAPS_AMONG_NUMBERS = frozenset([*_AMONG_NUMBERS.split(), *_TWO_WORDS])
+_SEVERAL_WORDS = (
+    "not available", "not applicable", "not known", "no data", "no answer",
+    "k. a.", "keine angabe", "keine angaben", "ohne angabe", "nicht bekannt", "nicht verfügbar",
+    "nicht vorhanden", "nicht angegeben",
+    "non renseigné", "non renseignée", "non disponible", "non connu", "pas de données",
+    "sin datos", "sin dato", "no disponible", "no conocido", "no aplica",
+)  # fmt: skip
+GAPS_AMONG_NUMBERS = frozenset([*_AMONG_NUMBERS.split(), *_SEVERAL_WORDS])
 # What may stand before or after an amount.
 CURRENCY = (
     r"(?:[$€£¥₹₽₩₺₴₪฿]|US\$|R\$|C\$|A\$|USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|"

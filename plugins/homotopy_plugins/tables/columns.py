@@ -54,7 +54,7 @@ class Ways:
 
     keep: str = "keep=[NAME] keeps one"
     day_first: str = "pandas.to_datetime(..., dayfirst=True) if the day comes first"
-    gap: str = "replace {text!r} by None if it stands for a gap"
+    gap: str = "give missing=[{text!r}] if it stands for a gap"
     category: str = "give {name!r} the dtype 'category' if it names categories"
     drop: str = "leave the column out"
     header: str = ""

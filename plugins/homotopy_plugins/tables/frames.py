@@ -15,12 +15,34 @@ import numpy as np
 import numpy.typing as npt
 
 from homotopy import DataError
-from homotopy_plugins.tables.cells import Habits, days_of, decimal_of, is_missing
+from homotopy_plugins.tables.cells import (
+    Habits,
+    cells_of,
+    days_of,
+    decimal_of,
+    is_missing,
+    text_of_cell,
+)
 from homotopy_plugins.tables.columns import Column, Table, distinct
-from homotopy_plugins.tables.kinds import Choice, is_mixed, kinds_of, mixed, told_gaps
+from homotopy_plugins.tables.kinds import (
+    Choice,
+    hardly_repeats,
+    is_mixed,
+    kinds_of,
+    mixed,
+    told_gaps,
+)
 from homotopy_plugins.wording import listed
 
-__all__ = ["as_numbers", "holds_text", "is_category", "read_columns", "typed_columns"]
+__all__ = [
+    "as_numbers",
+    "gaps_of",
+    "holds_text",
+    "is_category",
+    "read_columns",
+    "typed_columns",
+    "with_gaps",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -139,17 +161,57 @@ def read_columns(
     for column in table.columns:
         if column.name not in choice.category and is_mixed(column):
             # One word is no reason to give no answer.
-            choice = attrs.evolve(choice, category=(*choice.category, column.name))
-            word = str(column.raw[int(column.cells.wrong[0])]).strip()
-            way = table.ways.gap.format(text=word)
-            notes.append(f"{mixed(column, table)}, so it was read as words; correct it, or {way}")
-    typed = typed_columns(table, choice, notes)
+            left = column.name not in choice.keep and hardly_repeats(column.words())
+            if left:
+                choice = attrs.evolve(choice, drop=(*choice.drop, column.name))
+            else:
+                choice = attrs.evolve(choice, category=(*choice.category, column.name))
+            notes.append(_told_mixed(column, table, left))
+    typed = typed_columns(table.without(choice.drop), choice, notes)
     made = []
     for column in table.columns:
         if column.name in typed:
             as_it_was = is_category(given[column.name]) or _stays(column, typed[column.name])
             made.append((column.name, given[column.name] if as_it_was else typed[column.name]))
     return made, notes
+
+
+def _told_mixed(column: Column, table: Table, left: bool) -> str:
+    """What became of a column of numbers with words in it, and the way to have its numbers."""
+    wrong = column.cells.wrong.tolist()
+    word = Counter(str(column.raw[i]).strip() for i in wrong).most_common(1)[0][0]
+    became = "left out, since its words hardly repeat" if left else "read as words"
+    return (
+        f"{mixed(column, table)}, so it was {became}; correct it, or "
+        f"{table.ways.gap.format(text=word)}"
+    )
+
+
+def gaps_of(missing: Any) -> frozenset[str]:
+    """Entries that stand for a gap, as texts."""
+    given = [] if missing is None else missing
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        given = [given]
+    return frozenset(text_of_cell(one) for one in given)
+
+
+def with_gaps(values: Any, missing: frozenset[str]) -> Any:
+    """A column in which nothing is left of the entries that stand for a gap."""
+    if not missing or _moments(values) is not None:
+        return values
+    number = None if is_category(values) else as_numbers(values)[0]
+    entries = np.asarray(values, dtype=object)
+    if number is None:
+        gap = np.array([text_of_cell(one) in missing for one in entries], dtype=bool)
+    else:
+        gap = np.isin(number, cells_of(sorted(missing), Habits()).values)
+    if not gap.any():
+        return values
+    if hasattr(values, "mask"):
+        return values.mask(gap)
+    made: Any = entries.copy() if number is None else number.copy()
+    made[gap] = None if number is None else np.nan
+    return made
 
 
 def _raw(values: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ __all__ = [
     "UNIQUE",
     "Choice",
     "checked_numbers",
+    "hardly_repeats",
     "is_mixed",
     "kinds_of",
     "mixed",
@@ -196,18 +198,16 @@ def _look_at_words(column: Column, choice: Choice, seen: _Seen) -> None:
     different = len(set(words))
     if different == 1:
         (seen.empty if words[0] is None else seen.single).append(column.name)
-    elif (
-        different > CATEGORIES
-        and different > UNIQUE * len(words)
-        and column.name
-        not in (
-            *choice.keep,
-            *choice.category,
-        )
-    ):
+    elif hardly_repeats(words) and column.name not in (*choice.keep, *choice.category):
         seen.texts.append(column.name)
     else:
         seen.kinds[column.name] = "category"
+
+
+def hardly_repeats(words: Sequence[str | None]) -> bool:
+    """Whether words are names or free text instead of categories."""
+    different = len(set(words))
+    return different > CATEGORIES and different > UNIQUE * len(words)
 
 
 def is_mixed(column: Column) -> bool:
@@ -254,8 +254,8 @@ def checked_numbers(name: str, raw: Any, cells: Cells, table: Table) -> Array:
     if large.size:
         i = int(large[0])
         raise DataError(
-            f"{table.source}: column {name!r} is {cells.values[i]:g} in {table.where(i)}, which "
-            f"cannot be computed with; correct it, leave it empty, or {table.ways.drop}"
+            f"{table.source}: column {name!r} is {cells.values[i]:g} in {table.where(i)}, too "
+            f"large to compute with; correct it, leave it empty, or {table.ways.drop}"
         )
     return cells.values
 

@@ -204,6 +204,8 @@ def audited(
     notes: list[str] = []
     rows, target = rows_of(table, choice, notes)
     classes_to_audit(target, table.source)
+    voice.note(*notes)
+    notes.clear()
     with working(voice, "looking at the columns"):
         X = _as_read(frame_of(rows, choice, notes))
     voice.note(*notes)

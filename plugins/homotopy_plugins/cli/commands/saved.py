@@ -72,7 +72,8 @@ def certify(
 
 def _restored(file: str, data: str | None, target: str | None, voice: Voice) -> Restored:
     notes: list[str] = []
-    found = restored(file, data, target, notes)
+    with working(voice, f"reading {file}"):
+        found = restored(file, data, target, notes)
     voice.note(*notes)
     return found
 

@@ -157,12 +157,14 @@ def select(
         classifies = goal.task == "classification"
         if classifies:
             two_classes(goal, table.source)
-        columns = Encoding.of(rows, choice, notes)
+        with working(voice, "looking at the columns"):
+            columns = Encoding.of(rows, choice, notes)
         if nystroem is not None:
             if kernel != "rbf" or len(widths) > 1:
                 raise CommandError("--nystroem stands in for the rbf kernel with one gamma")
             width = None if widths == ["scale"] else float(widths[0])
-            columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
+            with working(voice, "choosing the landmarks"):
+                columns, kernel = columns.with_landmarks(rows, nystroem, width), "linear"
         with working(voice, "making numbers of the columns"):
             X = columns.apply(rows, notes)
         voice.note(*notes)
@@ -180,9 +182,11 @@ def select(
         )
         shape = f"{number_of(rows.size, 'row')}, {number_of(X.shape[1], 'column')}"
         voice.note(f"{machine_class.__name__}: {shape}")
-        seconds = _warned(X.shape, kernel, len(grid), len(widths), cv, jobs, voice)
+        expected = _expected(X.shape, kernel, len(grid) * len(widths), cv, jobs)
+        if expected.large:
+            voice.note(expected.told(rows.size, kernel, len(grid), nystroem))
         try:
-            with expecting(seconds):
+            with expecting(expected.seconds if expected.large else None):
                 search.fit(X, goal.values)
         except KeyboardInterrupt:
             voice.errors.print("homotopy select: interrupted; nothing was saved")
@@ -197,7 +201,8 @@ def select(
             }
         )
         machine = Machine.of(search, goal.name, columns, chosen)
-        machine.save(out)
+        with working(voice, "saving the model"):
+            machine.save(out)
         voice.wrote("model", out)
         if report is not None:
             shown = None if rows.matrix is not None else frame_of(rows, choice, [])
@@ -214,21 +219,12 @@ def select(
         _tell_search(search, machine, rows, goal, voice)
 
 
-def _warned(
-    shape: tuple[int, int],
-    kernel: str,
-    costs: int,
-    widths: int,
-    cv: int,
-    jobs: int | None,
-    voice: Voice,
-) -> float | None:
-    """Say beforehand what will take long; return how many seconds, or None if that is not long."""
+def _expected(
+    shape: tuple[int, int], kernel: str, grid: int, cv: int, jobs: int | None
+) -> SearchEstimate:
+    """How long the search will take."""
     processes = (os.cpu_count() or 1) if jobs is not None and jobs < 0 else jobs or 1
-    expected = SearchEstimate.of(shape, kernel, costs * widths, cv, processes)
-    if expected.large:
-        voice.note(expected.told(shape[0], kernel, costs))
-    return expected.seconds if expected.large else None
+    return SearchEstimate.of(shape, kernel, grid, cv, processes)
 
 
 def _check_folds(goal: Target, cv: int, classifies: bool, source: str) -> None:

@@ -239,7 +239,9 @@ def _warn(made: Ingredients, voice: Voice, saved: bool) -> None:
     size = made.table.size
     expected = estimate(size, len(made.recipe.encoding.names), kernel)
     if expected.large:
-        voice.note(expected.told(size, kernel, saved))
+        landmarks = made.recipe.encoding.landmarks
+        features = None if landmarks is None else landmarks.points.shape[0]
+        voice.note(expected.told(size, kernel, saved, features))
 
 
 def path_data(path: Path, plugin: str) -> dict[str, Any]:
