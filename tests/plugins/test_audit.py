@@ -525,6 +525,9 @@ def test_nothing_of_the_table_is_read_as_html(tmp_path):
     labels = y.map({"no": "<img src=x>", "yes": "</script><script>alert(3)"}).to_numpy()
     report = audit(X, labels, model=LogisticRegression(), cv=3)
     report.write_html(tmp_path / "audit.html")
+    bar, notes = (tmp_path / "audit.html").read_text("utf-8").partition("<footer")[::2]
+    assert '<p id="apply">' in bar
+    assert "data.apply" in notes
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     # One block of data and one script, ours, by its hash; nothing is asked of the network.
     assert page.count("<script") == page.count("</script>") == 2
