@@ -304,6 +304,24 @@ def correct_or_ask(core):  # type: ignore[no-untyped-def]
 
 
 @njit(**PART)
+def left_in_place(core):  # type: ignore[no-untyped-def]
+    """Whether all coordinates that have changed piece since the last segment ended left knots, and
+    a correction has kept them there."""
+    coords, record, cursor = core.coords, core.record, core.cursor
+    last = cursor.segments if cursor.open else cursor.segments - 1
+    if not cursor.recording or last < 0:
+        return False
+    for k in range(record.segment[last].log, cursor.logged):
+        i, j = record.log[k].i, record.log[k].piece // 2
+        if record.log[k].piece % 2 == 0:
+            return False
+        miss = abs(corner_now(core, i, j) - coords.u[i])
+        if not off_corner(core, i, j, miss) <= core.tol.repair:
+            return False
+    return True
+
+
+@njit(**PART)
 def absorb_dropped(core):  # type: ignore[no-untyped-def]
     """Correct the point after alphas have left their knots away from an end.
 
@@ -316,7 +334,7 @@ def absorb_dropped(core):  # type: ignore[no-untyped-def]
     event.dropped = 0
     close_window(core)
     correct_or_ask(core)
-    if core.route.along:
+    if core.route.along and left_in_place(core):
         mend_end(core)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hostile import Outcome, counted, examine, faults, run
 from oracles import Examiner, Point, Polyline, program
 
-from homotopy import Homotopy, registry
+from homotopy import Homotopy, RoundingWarning, registry
 from homotopy.testing import hostile_problem, hostile_problems
 from homotopy_plugins import LADRamp
 
@@ -324,6 +324,15 @@ def test_the_oracle_sees_no_rise_where_only_the_rounding_of_the_balance_moves():
     problem = hostile_problem(411320)
     path = Homotopy(problem.model).trace()
     assert [jump.moved for jump in path.jumps] == [False]
+    assert not faults(problem, path)[0]
+
+
+def test_the_oracle_reads_responses_as_they_add_up():
+    """Features of 2e12: what the balance is off by, 3e-14, would be a response of 3e11 without
+    their centre."""
+    problem = hostile_problem(503825)
+    with pytest.warns(RoundingWarning):
+        path = Homotopy(problem.model).trace()
     assert not faults(problem, path)[0]
 
 

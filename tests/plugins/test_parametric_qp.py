@@ -301,7 +301,7 @@ ENDS = {
     "three rows": (
         {"A": [[1, 1]], "lb": ([-1.0, -1], [2.0, 1]), "ubA": 1.0},
         0.6,
-        r"infeasible from t=0.6 on: x\[0\], x\[1\] and row 0 of A contradict each other",
+        r"infeasible from t=0.6 on: row 0 of A, x\[0\] and x\[1\] contradict each other",
     ),
     "equations": (
         {"lb": ([0.0, 0], [1.0, 1]), "ub": ([0.0, 0], [1.0, 1]), "A": [[1, 1]], "ubA": 1.0},

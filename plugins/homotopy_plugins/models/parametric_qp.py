@@ -485,7 +485,9 @@ class ParametricQP(LossModel):
         rows = np.vstack([np.eye(self.H.shape[0]), self.A])
         last, pressing = last_feasible(rows, *self._bounds())
         if last <= t + NEARBY:
-            named = [self._row(i) for i in pressing]
+            # Rows of A first: what does not fit is usually one of them.
+            n = self.H.shape[0]
+            named = [self._row(i) for i in sorted(pressing, key=lambda i: (i < n, i))]
             if len(named) == 1:
                 return f"infeasible {place}: the bounds of {named[0]} contradict each other"
             if len(named) > NAMED:
