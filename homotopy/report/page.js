@@ -757,7 +757,7 @@
   function buildJumps() {
     const { jumps } = data;
     $("jump-text").textContent = jumps.length
-      ? "The path is discontinuous here: the objective falls and some coordinates change sides. Click one to go there."
+      ? `The path is discontinuous here: the objective falls and some ${data.noun}s change sides. Click one to go there.`
       : "None.";
     if (!jumps.length) return;
     jumpTable = new Sorted($("jump-list"), [

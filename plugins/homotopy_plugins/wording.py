@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["close_to", "listed", "number_of", "one_line", "quoted"]
+import numpy as np
+
+__all__ = ["close_to", "listed", "number_of", "one_line", "quoted", "shown"]
 
 
 def one_line(text: str) -> str:
@@ -21,9 +23,9 @@ def quoted(value: Any) -> str:
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """A few names, and how many more there are."""
-    shown = [one_line(str(name)) for name in names]
-    more = len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+    words = [one_line(str(name)) for name in names]
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def number_of(count: int, what: str) -> str:
@@ -39,3 +41,11 @@ def close_to(name: str, known: Iterable[str]) -> str:
     if found:
         return f"did you mean {' or '.join(repr(lower[entry]) for entry in found)}?"
     return f"there is {listed([repr(entry) for entry in known])}" if known else "there is none"
+
+
+def shown(value: float) -> str:
+    """A number to four digits, as people write it: 45350 rather than 4.535e+04."""
+    size = abs(value)
+    if size != 0.0 and not 1e-4 <= size < 1e9:
+        return f"{value:.4g}"
+    return np.format_float_positional(float(f"{value:.4g}"), trim="-")

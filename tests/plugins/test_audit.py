@@ -25,6 +25,7 @@ from homotopy_plugins import AuditReport, HingeRamp, LADRamp, RobustSVC, RobustS
 from homotopy_plugins.auditing.blend import blended_residual, blended_score
 from homotopy_plugins.auditing.tables import Table
 from homotopy_plugins.auditing.wrong_labels import Plateaus
+from homotopy_plugins.wording import shown
 
 COLUMNS = [
     "row",
@@ -661,3 +662,12 @@ def test_behind_a_pipeline():
     assert wrong[pipe[-1].audit(top=5)["row"]].all()
     many = OneVsRestClassifier(RobustSVC(robustness=1.0)).fit(X, y)
     assert wrong[many.estimators_[0].audit(top=5)["row"]].all()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(45354.2, "45350"), (46.64, "46.64"), (-3.0, "-3"), (0.0, "0"), (0.00012345, "0.0001234")]
+    + [(1.5e12, "1.5e+12"), (1e-7, "1e-07")],
+)
+def test_numbers_are_written_as_people_write_them(value, text):
+    assert shown(value) == text

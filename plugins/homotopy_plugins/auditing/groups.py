@@ -36,7 +36,7 @@ from homotopy_plugins.auditing.targets import Labels
 from homotopy_plugins.tables.cells import is_missing
 from homotopy_plugins.tables.frames import as_numbers
 from homotopy_plugins.tables.kinds import CATEGORIES
-from homotopy_plugins.wording import quoted
+from homotopy_plugins.wording import quoted, shown
 
 __all__ = ["FEW", "Group", "Search", "groups_of"]
 
@@ -302,4 +302,4 @@ def _each_word(values: Any) -> Any:
 
 def _end(value: float, moment: bool) -> str:
     """An end of a range; that of dates, in days since 1970, as a date."""
-    return str(np.datetime64(int(np.floor(value)), "D")) if moment else f"{value:.4g}"
+    return str(np.datetime64(int(np.floor(value)), "D")) if moment else shown(value)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from homotopy_plugins.auditing.evidence import Opinions
 from homotopy_plugins.auditing.scores import OwnPath
 from homotopy_plugins.auditing.targets import Labels
-from homotopy_plugins.wording import quoted
+from homotopy_plugins.wording import quoted, shown
 
 __all__ = ["label_reasons", "target_reasons"]
 
@@ -82,7 +82,7 @@ def target_reasons(
     usual = float(np.median(np.abs(target - guess)))
     reasons = []
     for i, value in enumerate(said[first]):
-        words = [f"{first} predicts {value:.4g}"]
+        words = [f"{first} predicts {shown(value)}"]
         if usual > 0.0:
             words.append(f"off by {abs(target[i] - guess[i]) / usual:.1f} times the typical error")
         words.append(_path(own, i))
