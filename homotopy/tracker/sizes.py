@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from homotopy.compilation import protect
 from homotopy.compilation.selection import smallest
 from homotopy.tracker.compiling import OUTER, PART
 from homotopy.tracker.products import add_row, response
@@ -282,3 +283,6 @@ def own_size(core, i):  # type: ignore[no-untyped-def]
     status = coords.status[i]
     bend = 1.0 / status.bend if status.bend > 0.0 else 0.0
     return math.sqrt(max(status.weight + bend, TINY))
+
+
+protect(globals())

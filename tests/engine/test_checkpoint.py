@@ -210,6 +210,7 @@ UNHURRIED = TraceTolerances(at_least=600.0)
 SLOW = {7, *range(20, 300)}
 
 
+@pytest.mark.filterwarnings("ignore::homotopy.RoundingWarning")
 @pytest.mark.parametrize(
     "seed", [pytest.param(k, marks=pytest.mark.slow if k in SLOW else ()) for k in range(300)]
 )

@@ -197,6 +197,22 @@ def test_what_is_protected_twice_is_wrapped_once(doubled):
     assert function.compile is before
 
 
+def test_every_function_that_python_calls_is_protected():
+    """Ctrl-C while one of them was compiled left it without code."""
+    import homotopy_plugins  # noqa: F401
+
+    names = [n for n in sys.modules if n.split(".")[0] in ("homotopy", "homotopy_plugins")]
+    bare = {
+        f"{thing.py_func.__module__}.{thing.py_func.__name__}"
+        for name in names
+        for thing in vars(sys.modules[name]).values()
+        if getattr(getattr(thing, "_cache", None), "cache_path", None)
+        and not thing.targetoptions.get("no_cpython_wrapper")
+        and "compile" not in vars(thing)
+    }
+    assert not bare
+
+
 # ---------------------------------------------------------------------- the loops themselves
 
 

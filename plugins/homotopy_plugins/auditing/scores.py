@@ -49,6 +49,9 @@ TRACED = 1500
 BLOCK = 4000
 # Neighbourhoods are found on at most this many rows.
 CLUSTERED = 5000
+# Tables of fewer numbers are learnt from with one thread: on busy cores the threads of boosted
+# trees wait for each other much longer than they work.
+THREADED = 500_000
 
 
 @attrs.frozen(eq=False)
@@ -135,14 +138,20 @@ def own_path(view: Any, y: Array, C: float, labels: bool) -> OwnPath | None:
         return OwnPath(ends[0], ends[1], stays.first, stays.share)
 
 
+def threads_for(rows: Any) -> Any:
+    """A context with as many threads as pay for a table."""
+    return threadpool_limits(1, user_api="blas" if rows.size >= THREADED else None)
+
+
 def asked(
     model: Any, raw: bool, table: Table, y: Any, classes: Any, train: Index, test: Index
 ) -> Array:
     """What a classifier trained on `train` says about `test`: log-odds of each class, or values of
     its decision function; (rows, number of classes)."""
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    rows = table.rows(train, raw)
+    with threads_for(rows), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = clone(model).fit(table.rows(train, raw), y[train])
+        fitted = clone(model).fit(rows, y[train])
         return said(fitted, table.rows(test, raw), classes)
 
 
@@ -169,9 +178,10 @@ def said(fitted: Any, new: Any, classes: Any) -> Array:
 
 def predicted(model: Any, raw: bool, table: Table, y: Array, train: Index, test: Index) -> Array:
     """What a regressor trained on `train` predicts for `test`."""
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    rows = table.rows(train, raw)
+    with threads_for(rows), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = clone(model).fit(table.rows(train, raw), y[train])
+        fitted = clone(model).fit(rows, y[train])
         values = np.asarray(fitted.predict(table.rows(test, raw)), dtype=np.float64)
         return values.reshape(test.size)
 
