@@ -370,7 +370,7 @@ def test_no_optimum_at_the_start_is_refused(arguments: dict[str, Any], message: 
 
 
 def test_contradictions_at_the_start_are_named_by_the_trace() -> None:
-    with pytest.raises(TraceError, match=r"infeasible at t=0: x\[0\], x\[1\] and row 0 of A"):
+    with pytest.raises(TraceError, match=r"infeasible at t=0: row 0 of A, x\[0\] and x\[1\]"):
         Homotopy(ParametricQP(I2, [1.0, 0.0], A=[[1, 1]], lb=1.0, ubA=1.0)).trace()
     with pytest.raises(TraceError, match="unbounded at t=0"):
         Homotopy(ParametricQP(0.0 * I2, [-1.0, 1.0], lb=0.0)).trace()
