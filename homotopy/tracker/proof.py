@@ -7,8 +7,7 @@ a hundredth of what the certificate allows at its tolerance of 1e-8 (the names a
 `homotopy.tracker.tolerances.Proof`):
 
     u_i on its piece    eps_m * (|phi_i| sum_j |phi_j||alpha_j| + |B_i||b| + terms of the corner;
-                        at least |B_i| / |B_j| times the terms of the equations j that
-                        determine b best)
+                        at least |B_i| / |B| times the terms of the equations that determine b)
                         + little_u * max(|u_i|, |corner|), but at most `apart` of the distance
                         between two corners
     alpha_i on its knot little_alpha * max(|alpha_i|, min(largest slope, |u_i| / Q_ii))
@@ -75,13 +74,12 @@ def allowed_u(core, i, place, terms):  # type: ignore[no-untyped-def]
     coords, active, sizes, tol = core.coords, core.active, core.sizes, core.tol
     status, u = coords.status[i], abs(coords.u[i])
     parts = math.sqrt(abs(status.own)) * sizes.terms + terms
-    shared = 0.0
+    share = 0.0
     for c in range(active.column.size):
-        own = abs(coords.border[i, c])
-        parts += own * abs(active.column[c].b)
-        shared = max(shared, own * active.column[c].shared)
+        parts += abs(coords.border[i, c] * active.column[c].b)
+        share = max(share, abs(coords.border[i, c]))
     # w and b are solved from other equations, and are known no better than those.
-    parts = max(max(parts, shared), least_terms(core, i))
+    parts = max(max(parts, share * sizes.middle), least_terms(core, i))
     allowed = tol.little_u * max(u, abs(place)) + solving_error(core) * parts
     least = max(tol.apart * status.apart + tol.equation * EPS * terms, tol.nearest * EPS * parts)
     return tol.share * min(allowed, least)

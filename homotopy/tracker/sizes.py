@@ -164,7 +164,7 @@ def weight_in_border(core, i):  # type: ignore[no-untyped-def]
 @njit(**PART)
 def measure(core):  # type: ignore[no-untyped-def]
     """Measure all sizes; u and ``sizes.length`` must be up to date."""
-    coords, active, route = core.coords, core.active, core.route
+    coords, active, window, route = core.coords, core.active, core.window, core.route
     fixed, sizes, event, tol = core.fixed, core.sizes, core.event, core.tol
     measure_columns(core)
     square = mass = slopes = 0.0
@@ -204,30 +204,8 @@ def measure(core):  # type: ignore[no-untyped-def]
             for c in range(active.column.size):
                 total -= coords.border[i, c] * active.column[c].b
             sizes.without_b = max(sizes.without_b, abs(total))
-    share_of_b(core)
+    sizes.middle = usual_terms(core, window.sums)
     sizes.checked, event.dropped = route.t, 0
-
-
-@njit(**PART)
-def share_of_b(core):  # type: ignore[no-untyped-def]
-    """Set ``column.shared``: m multipliers are known as well as the m best of the active equations
-    that they are in."""
-    coords, active, sizes, system = core.coords, core.active, core.sizes, core.system
-    ratio, m = core.window.sums, active.column.size
-    for c in range(m):
-        held = 0
-        for k in range(system.actives):
-            i = active.index[k]
-            own = abs(coords.border[i, c])
-            if own > 0.0:
-                status = coords.status[i]
-                terms = status.length * sizes.terms + status.nearest + border_part(core, i)
-                ratio[held] = terms / own
-                held += 1
-        if held:
-            active.column[c].shared = smallest(ratio[:held], min(held, m) - 1)
-        else:
-            active.column[c].shared = usual_terms(core, ratio)
 
 
 @njit(**PART)

@@ -124,7 +124,6 @@ target1      real   the rate of the target with t
 along        real   B^T slope' of the moving slopes along the path
 across       real   the same across a jump
 imbalance    real   minus the right-hand side of its equation, then what is left of it
-shared       real   the terms, over |B|, of the equations that determine b best
 mass         real   the size of the terms of the imbalance
 slide        real   the direction in which b is free
 begun        real   b when the window was opened
@@ -193,6 +192,7 @@ terms        real   the same, with |w| instead of the sum if `tracks_w`
 most_mass    real   the largest sum since it last shrank by `Patience.fallen`
 without_b    real   the largest |u_i - B_i b|
 possible     real   `mass` plus the rounding of the slopes
+middle       real   the usual terms of the equations that determine b, over |B|
 strain       real   the largest fraction of a response that may have been rounding
 broken       real   the largest break of a response at an exchange, over its corner tolerance
 checked      real   t when u was last recomputed

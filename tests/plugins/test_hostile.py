@@ -80,7 +80,6 @@ MENDED = {
     "rows hold another on its jump, each off its own knot by rounding": 227007,
     "slanted pieces on which u moves by a part in 1e11: events were late": 309829,
     "two problems that cannot be solved exactly took turns": 332713,
-    "rows were allowed the rounding of the usual equation with b, not of the best": 539727,
 }
 # Those that depend on the last bits of sums: declined with the BLAS of NumPy 1.
 BY_LAST_BITS = {744, 343}

@@ -23,7 +23,7 @@ SOURCE = digest([__file__, on.__file__, *SHARED])
 # The rows of `known`, `spare` and `sums`, and the columns of the answers.
 LENGTH, INNER_SQUARE, SHARE_OF_B, LARGEST, OWN, TRAVELLED, CORNER_SIZE, SPANNED = range(8)
 TERMS, OTHER, ORIGIN, ROOM = range(4)
-IN_BALANCE, WEIGHT, NOISE, ON_SPAN, SHARED_TERMS = range(5)
+IN_BALANCE, WEIGHT, NOISE, ON_SPAN = range(4)
 FAR, BORDER_OFF, GAP, VALUE, SIZE, SCALE, ON_JUMP, UNKNOWN = range(8)
 
 
@@ -163,33 +163,11 @@ def _all_terms(point, steep, found, weight):  # type: ignore[no-untyped-def]
             spare[kept] = value
             kept += 1
     if shared and point.how.strict == 0.0:
-        _share_rounding_of_b(point, out, _middle(spare[:kept]))
-
-
-@njit(**PART)
-def _share_rounding_of_b(point, out, usual):  # type: ignore[no-untyped-def]
-    """Raise the terms of every response to those of the equations that b is computed from.
-
-    m multipliers are known as well as the m best of the equations on knots that they are in; if
-    there are none, as well as the `usual` one.
-    """
-    named, border, sums, ratio = point.named, point.border, point.sums, point.spare[OTHER]
-    m = border.shape[1]
-    for c in range(m):
-        held = 0
+        # The usual size of the terms from which b is computed: the median over coordinates on
+        # knots, or over all if there are none.
+        middle = _middle(spare[:kept])
         for i in range(named.size):
-            if named[i] & 1 and border[i, c] != 0.0:
-                ratio[held] = out[i] / abs(border[i, c])
-                held += 1
-        sums[SHARED_TERMS, c] = smallest(ratio[:held], min(held, m) - 1) if held else np.inf
-    for i in range(named.size):
-        value = out[i]
-        for c in range(m):
-            if sums[SHARED_TERMS, c] < np.inf:
-                value = max(value, abs(border[i, c]) * sums[SHARED_TERMS, c])
-            elif border[i, c] != 0.0:
-                value = max(value, usual * point.known[SHARE_OF_B, i])
-        out[i] = value
+            out[i] = max(out[i], middle * known[SHARE_OF_B, i])
 
 
 @njit(**INLINE)

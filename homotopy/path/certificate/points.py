@@ -223,7 +223,7 @@ class Points:
             answers=np.zeros((count, 8)),
             off_on_new_piece=np.zeros(end),
             spare=np.empty((4, n)),
-            sums=np.empty((5, columns)),
+            sums=np.empty((4, columns)),
         )
         how = {"slack": slack, "strict": known.strict, "declared": origin is not None}
         how |= {"rank_of_b": known.rank_of_b}

@@ -44,10 +44,10 @@ class PathScales:
 
     `length` is ``|phi_i|``; `inner` is its square without the part that b compensates; `share` (at
     most 1) is how much of b enters each response, because b is computed from the equations of
-    others, the m best of those on knots (t is not: the other equations are solved at the t actually
-    reached); `largest` is the largest ``|alpha_i|`` of the path and `own` what it adds to the
-    response of i.  b may have been larger before and keeps that rounding: `travelled` is what the
-    largest ``|b|`` of the path adds to each response.
+    others (t is not: the other equations are solved at the t actually reached); `largest` is the
+    largest ``|alpha_i|`` of the path and `own` what it adds to the response of i.  b may have been
+    larger before and keeps that rounding: `travelled` is what the largest ``|b|`` of the path adds
+    to each response.
     `corner` is the smallest nonzero corner of a coordinate, or the median of these if that is less:
     if w and b should be 0, they have the rounding of such numbers.  If a corner stays at 0, it is
     at most what the largest alphas add up to.  `spanned` is `largest` with the visited slopes taken
