@@ -113,8 +113,8 @@ def warn_of_rounding(
     if times > tolerances.warned:
         warnings.warn(
             f"{type(path.model).__name__}: at {path.model.parameter}={worst.t:.9g} rounding may be "
-            f"{times:.2g} times as large as a response. The path is right for data that differ "
-            "from yours by rounding, which says little about such a response: "
+            f"{times:.2g} times as large as a response. The path is exact only for data that "
+            "differ from yours by rounding, so no digit of such a response is certain: "
             f"{cause_of_rounding(path.problem, worst)}",
             RoundingWarning,
             stacklevel=stacklevel + 1,

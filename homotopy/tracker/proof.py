@@ -325,8 +325,8 @@ def left_in_place(core):  # type: ignore[no-untyped-def]
 def absorb_dropped(core):  # type: ignore[no-untyped-def]
     """Correct the point after alphas have left their knots away from an end.
 
-    What little an equation was off before shows in w where the active equations determine it badly,
-    so the segment that ends here ends at the corrected point.
+    If the active equations determine w badly, the small error that they had before moves w now.  So
+    the segment that ends here ends at the corrected point.
     """
     active, event = core.active, core.event
     for c in range(active.column.size):
